@@ -32,7 +32,9 @@ ENV_PREFIX = "env."
 MARK_VARIABLE = "AUTOTUNE_MARK"
 """Environment variable that every process of a trial carries: ``STUDY_ID:TRIAL:BOOT``."""
 
-_LAYOUT = re.compile(r"tp(?P<tp>[1-9]\d*)(?:-ep(?P<ep>[1-9]\d*))?(?:-adp(?P<adp>[1-9]\d*))?(?:-dp(?P<dp>[1-9]\d*))?")
+_LAYOUT = re.compile(
+    r"tp(?P<tp>[1-9]\d*)(?:-ep(?P<ep>[1-9]\d*))?(?:-adp(?P<adp>[1-9]\d*))?(?:-dp(?P<dp>[1-9]\d*))?"
+)
 
 
 @dataclass(frozen=True)
@@ -142,7 +144,7 @@ class TrialPlan(Plan):
         mark: Value of ``AUTOTUNE_MARK`` in every process that the trial starts, ``STUDY_ID:TRIAL:BOOT``.
         reference: The baseline's answers, empty while there is no baseline.
         hopeless_below: tok/s at the main level below which a measurement is given up, or None.
-        stage_timeouts_s: Longest silence per stage, learned from earlier boots, s; missing stages use the floor.
+        stage_timeouts_s: Longest silence per stage, learned from earlier boots, s (else the floor).
     """
 
     server: ServerPlan
