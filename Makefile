@@ -1,0 +1,40 @@
+# Two commands for a newcomer: `make demo` and `make test`. Everything lives in .venv.
+PYTHON ?= python3
+PY := .venv/bin/python
+READY := .venv/.ready
+DEV_READY := .venv/.dev-ready
+
+.PHONY: demo test quick lint sglang-cpu test-sglang test-sglang-all docs bench-search bench-load
+
+$(PY):
+	$(PYTHON) -c 'import sys; sys.exit("autotune needs Python 3.11 or newer; set PYTHON=/path/to/python3") if sys.version_info < (3, 11) else None'
+	$(PYTHON) -m venv .venv
+
+$(READY): $(PY) pyproject.toml
+	$(PY) -m pip install --quiet --disable-pip-version-check --editable .
+	touch $@
+
+$(DEV_READY): $(READY)
+	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	touch $@
+
+demo: $(READY)
+	.venv/bin/autotune demo $(ARGS)
+
+lint: $(DEV_READY)
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+	.venv/bin/mypy
+	.venv/bin/lint-imports
+
+quick: $(DEV_READY)
+	.venv/bin/pytest -m 'not slow and not sglang and not browser'
+
+test: quick
+	.venv/bin/pytest -m 'slow and not sglang or browser'
+
+sglang-cpu:
+	tests/sglang_cpu/build.sh
+
+test-sglang: $(DEV_READY) sglang-cpu
+	.venv/bin/pytest -m sglang tests/sglang_cpu tests/e2e
