@@ -16,7 +16,7 @@ _HOLD = """
 import sys, time
 from pathlib import Path
 from autotune.night.lock import RunnerLock
-RunnerLock(Path(sys.argv[1])).acquire()
+lock = RunnerLock(Path(sys.argv[1])).acquire()
 print("held", flush=True)
 time.sleep(60)
 """
