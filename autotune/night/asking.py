@@ -62,8 +62,8 @@ def ask_sampler(study: Study, storage: BaseStorage, space: SearchSpace) -> Asked
 def ask_requested(study: Study, storage: BaseStorage, space: SearchSpace, request: Request) -> Asked:
     """Start a trial whose settings are given, past the sampler.
 
-    It is created RUNNING with its parameters in one statement, so that a death between asking and running leaves
-    a trial that recovery finds, never a waiting one that would be run a second time.
+    It is created RUNNING with its parameters in one statement, so that a death between asking and running
+    leaves a trial that recovery finds, never a waiting one that would be run a second time.
     """
     proposal = _proposal(request)
     attributes: dict[str, Any] = {"role": request.role, "proposal": proposal}

@@ -1,0 +1,82 @@
+"""One trial as advisers, verdict and pages see it: plain data, whichever table it came from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from optuna.trial import FrozenTrial, TrialState
+
+from trials.outcome import BootReport, Failure, Measurement
+from trials.settings import Settings
+
+
+@dataclass(frozen=True)
+class TrialView:
+    """A trial of the study, running or told.
+
+    Attributes:
+        role: "search", "baseline", "canary" or "final".
+        value: Decode throughput at the main level, tok/s; only of a COMPLETE trial.
+        key: Canonical key of what ran; equal keys are replicates of each other.
+        asked: Canonical key of what was asked for; differs from ``key`` where the server replaced something.
+        p_boots: The sampler's belief before the boot, None without one.
+        suspect: True where a sick machine is to blame for what the state says.
+    """
+
+    number: int
+    state: TrialState
+    settings: Settings
+    key: Hashable
+    asked: Hashable
+    role: str = "search"
+    value: float | None = None
+    replicate_of: int | None = None
+    ran: Mapping[str, Any] = field(default_factory=dict)
+    measurements: tuple[Measurement, ...] = ()
+    boot: BootReport | None = None
+    failure: Failure | None = None
+    p_boots: float | None = None
+    suspect: bool = False
+
+    @property
+    def worked(self) -> bool:
+        return self.state is TrialState.COMPLETE
+
+    @property
+    def interrupted(self) -> bool:
+        return self.state is TrialState.FAIL and self.failure is None
+
+    @property
+    def environment_failed(self) -> bool:
+        return self.state is TrialState.FAIL and self.failure is not None
+
+    def at(self, level: int) -> Measurement | None:
+        return next((m for m in self.measurements if m.level == level), None)
+
+
+Canonical = Callable[[Mapping[str, Any]], Hashable]
+
+
+def view(trial: FrozenTrial, canonical: Canonical, suspects: Iterable[int] = ()) -> TrialView:
+    """Read one of Optuna's trials, with the attributes that the architecture gives it."""
+    attributes = trial.user_attrs
+    settings: Settings = dict(trial.params)
+    ran = attributes.get("ran") or {}
+    return TrialView(
+        number=trial.number,
+        state=trial.state,
+        settings=settings,
+        key=canonical({**settings, **ran}),
+        asked=canonical(settings),
+        role=attributes.get("role", "search"),
+        value=trial.value if trial.state is TrialState.COMPLETE else None,
+        replicate_of=attributes.get("replicate_of"),
+        ran=ran,
+        measurements=tuple(Measurement.model_validate(m) for m in attributes.get("measurements") or ()),
+        boot=BootReport.model_validate(attributes["boot"]) if attributes.get("boot") else None,
+        failure=Failure.model_validate(attributes["failure"]) if attributes.get("failure") else None,
+        p_boots=(attributes.get("proposal") or {}).get("p_boots"),
+        suspect=trial.number in set(suspects),
+    )
