@@ -1,0 +1,35 @@
+"""A server's log as a stream of events: stages, memory, warnings, readiness.
+
+Understands SGLang 0.4.6 to 0.5.23; all of its wording stands in ``trials.boot_log.wording``.
+"""
+
+from trials.boot_log.events import (
+    DecodeBatch,
+    Event,
+    Fatal,
+    GraphsCaptured,
+    MemoryFigure,
+    Notice,
+    Ready,
+    Retraction,
+    StageChanged,
+)
+from trials.boot_log.lines import LogLine, split_lines
+from trials.boot_log.reader import BootLog
+from trials.boot_log.server_args import parse_server_args
+
+__all__ = [
+    "BootLog",
+    "DecodeBatch",
+    "Event",
+    "Fatal",
+    "GraphsCaptured",
+    "LogLine",
+    "MemoryFigure",
+    "Notice",
+    "Ready",
+    "Retraction",
+    "StageChanged",
+    "parse_server_args",
+    "split_lines",
+]
