@@ -61,8 +61,9 @@ class Family:
 
     def owns_port(self, port: int) -> bool:
         """True when something listens on the port and every such socket is a member's."""
+        ours = self.note_sockets()
         listening = {inode for inode, number in listening_sockets().items() if number == port}
-        return bool(listening) and listening <= self.note_sockets()
+        return bool(listening) and listening <= ours
 
     def open_ports(self) -> list[int]:
         """Ports of sockets that members once held and that still listen, whoever holds them now."""
