@@ -10,8 +10,8 @@ from autotune.search import SpaceError, Value
 from autotune.spec import StudySpec
 from autotune.spec_problems import SpecError, SpecProblem
 from autotune.spec_rules import space_line
+from trials.argument_checks import claimed_by
 from trials.flags import FlagCatalogue
-from trials.setting_flags import flags_of
 from trials.settings import SPECULATION_OFF, Settings, SettingValue
 
 _COMPOSITE_DEFAULTS: dict[str, SettingValue] = {
@@ -53,13 +53,13 @@ def server_default(setting: str, catalogue: FlagCatalogue | None) -> SettingValu
     """What the server does when a setting is left out; None when it decides by itself or is not asked."""
     if setting in _COMPOSITE_DEFAULTS:
         return _COMPOSITE_DEFAULTS[setting]
-    flag = catalogue.first_of(flags_of(setting)) if catalogue is not None else None
-    if flag is None or flag.default is None:
+    flags = claimed_by(setting, catalogue) if catalogue is not None else []
+    if not flags or flags[0].default is None:
         return None
     try:
-        value = ast.literal_eval(flag.default)
+        value = ast.literal_eval(flags[0].default)
     except (ValueError, SyntaxError):
-        value = flag.default
+        value = flags[0].default
     return value if isinstance(value, bool | int | float | str) else None
 
 

@@ -113,6 +113,7 @@ class StudySpec(Plan):
         file: Where it was read.
         text: As it was read.
         server: Complete, draft model included; paths are absolute.
+        space_table: What ``space`` was read from.
         known_good: Settings to try first, as written: they may lack keys (see ``autotune.baseline``).
     """
 
@@ -122,7 +123,8 @@ class StudySpec(Plan):
     text: str = Field(repr=False)
     study: StudySection
     server: ServerPlan
-    space: SearchSpace
+    space: SearchSpace = Field(exclude=True)
+    space_table: Mapping[str, Any]
     bench: BenchPlan
     limits: Limits
     finals: FinalsSection
@@ -157,6 +159,10 @@ class StudySpec(Plan):
         """The file's text with absolute paths, for a copy that stands in another folder."""
         return portable(self.text, self.file.parent)
 
+    def plain(self) -> dict[str, Any]:
+        """The validated file with its defaults, as JSON data."""
+        return self.model_dump(mode="json", exclude={"file", "text"})
+
 
 class _ComplaintsError(Exception):
     def __init__(self, complaints: Iterable[Complaint]) -> None:
@@ -189,7 +195,7 @@ def _build(file: Path, text: str, written: Mapping[str, Any]) -> StudySpec:
     if complaints:
         raise _ComplaintsError(complaints)
     same = {name: getattr(parts, name) for name in _SAME_SECTIONS}
-    return StudySpec(file=file, text=text, server=server, space=space, **same)
+    return StudySpec(file=file, text=text, server=server, space=space, space_table=parts.space, **same)
 
 
 _SAME_SECTIONS = ("study", "bench", "limits", "finals", "notify", "dashboard", "known_good")

@@ -10,7 +10,7 @@ from typing import Any
 from autotune.search import Parameter, SearchSpace, SpaceError
 from autotune.spec_problems import Complaint
 from autotune.spec_space import value_complaint
-from trials.setting_flags import PLAN_FLAGS, flags_in, flags_of, setting_of
+from trials.argument_checks import CLAIMED_FLAGS, MODEL_FLAG, options_in, spellings_of
 from trials.settings import (
     ENV_PREFIX,
     FLAG_PREFIX,
@@ -71,19 +71,22 @@ def _gpus(server: ServerPlan, space: SearchSpace) -> Iterator[Complaint]:
 
 
 def _fixed_and_tuned(server: ServerPlan, space: SearchSpace) -> Iterator[Complaint]:
-    fixed = set(flags_in(server.args))
+    fixed = set(options_in(server.args))
     for name in space.parameters:
-        for flag in sorted(fixed.intersection(flags_of(name))):
+        for flag in sorted(fixed.intersection(spellings_of(name))):
             message = f"{flag} stands in [server] args too; keep it in one of the two"
             yield Complaint(("space", name), message)
         if (variable := name.removeprefix(ENV_PREFIX)) != name and variable in server.env:
             yield Complaint(("space", name), "stands in [server] env too; keep it in one of the two")
-        if name.startswith(FLAG_PREFIX) and (named := setting_of(flags_of(name)[0])):
+        if name.startswith(FLAG_PREFIX) and (named := _owner_of(spellings_of(name)[0])):
             yield Complaint(("space", name), f"has a name of its own; write {named} instead")
-    for key, flags in PLAN_FLAGS.items():
-        table = "server" if key == "model_path" else "speculation"
-        for flag in sorted(fixed.intersection(flags)):
-            yield Complaint(("server", "args"), f"{flag} is written as [{table}] {key}; take it out of args")
+    if MODEL_FLAG in fixed:
+        yield Complaint(("server", "args"), f"{MODEL_FLAG} is written as model_path; take it out of args")
+
+
+def _owner_of(flag: str) -> str | None:
+    """The setting that has a flag under a name of its own."""
+    return next((setting for setting, flags in CLAIMED_FLAGS.items() if flag in flags), None)
 
 
 def _speculation(server: ServerPlan, space: SearchSpace) -> Iterator[Complaint]:

@@ -8,6 +8,7 @@ from typing import Any
 from autotune.search import SearchSpace, SpaceError
 from autotune.spec_problems import Complaint
 from trials.settings import ENV_PREFIX, FLAG_PREFIX, SPECULATIVE_DETAILS, Layout
+from trials.translation import ALL_REDUCE
 
 _DOTTED = (FLAG_PREFIX.rstrip("."), ENV_PREFIX.rstrip("."))
 
@@ -71,6 +72,10 @@ def _is_text(value: object) -> bool:
     return isinstance(value, str) and value != ""
 
 
+def _is_all_reduce(value: object) -> bool:
+    return isinstance(value, str) and value in ALL_REDUCE
+
+
 _COUNT = (_is_count, "a whole number above 0")
 _TEXT = (_is_text, "a text in quotes")
 _VALUE_KINDS: dict[str, tuple[Callable[[object], bool], str]] = {
@@ -80,7 +85,7 @@ _VALUE_KINDS: dict[str, tuple[Callable[[object], bool], str]] = {
     "chunked_prefill_size": (_is_chunk, "a whole number above 0, or -1 for no chunks"),
     "layout": (_is_text, 'a layout in quotes, e.g. "tp8" or "tp8-ep8"'),
     "speculative_algorithm": (_is_text, 'the name of an algorithm in quotes, e.g. "off" or "EAGLE3"'),
-    "all_reduce": (_is_text, 'the name of a way in quotes, e.g. "default" or "nccl"'),
+    "all_reduce": (_is_all_reduce, f"one of {', '.join(ALL_REDUCE)}"),
     **dict.fromkeys(SPECULATIVE_DETAILS, _COUNT),
 }
 _FLAG_OR_ENV = {

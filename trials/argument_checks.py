@@ -27,13 +27,14 @@ ENDPOINT_FLAGS = ("--host", "--port")
 _FLAGS_OF_SERVE = ("--model-type",)
 """Understood by ``sglang serve`` before the parser that the catalogue shows."""
 
-_CLAIMS: Mapping[str, tuple[str, ...]] = {
+CLAIMED_FLAGS: Mapping[str, tuple[str, ...]] = {
     **PLAIN_FLAGS,
     **SPECULATIVE_FLAGS,
     "speculative_algorithm": (*SPECULATIVE_FLAGS["speculative_algorithm"], *DRAFT_MODEL_FLAGS),
     "layout": (*TP_FLAGS, *EP_FLAGS, *DP_FLAGS, *ATTENTION_DP_FLAGS, *DP_ATTENTION_FLAGS),
     "all_reduce": tuple(name for way in ALL_REDUCE.values() for names, _ in way.flags for name in names),
 }
+"""Every spelling of the flags that a setting writes, over all releases."""
 
 
 def check_names(space: Mapping[str, Iterable[SettingValue]], catalogue: FlagCatalogue) -> list[Problem]:
@@ -96,9 +97,16 @@ def _owners(keys: Iterable[str], catalogue: FlagCatalogue) -> tuple[dict[str, st
     return {name: key for name, key in owner.items() if name not in ENDPOINT_FLAGS}, problems
 
 
+def spellings_of(key: str) -> tuple[str, ...]:
+    """Every spelling of the flags that a setting writes."""
+    if key.startswith(FLAG_PREFIX):
+        return (dashed(key.removeprefix(FLAG_PREFIX)),)
+    return CLAIMED_FLAGS.get(key, ())
+
+
 def claimed_by(key: str, catalogue: FlagCatalogue) -> list[Flag]:
     """The flags of this server that a setting writes."""
-    names = (dashed(key.removeprefix(FLAG_PREFIX)),) if key.startswith(FLAG_PREFIX) else _CLAIMS.get(key, ())
+    names = spellings_of(key)
     found = [flag for name in names if (flag := catalogue.find(name)) is not None]
     return list(dict.fromkeys(found))
 

@@ -133,8 +133,8 @@ BROKEN = [
     (GOOD.replace("[server]", "[server]\nboot_timeout_s = 0"), "is 0; write a number of seconds above 0"),
     (GOOD.replace("org/model", "/no/model"), "there is no /no/model; write the model's folder"),
     (
-        GOOD.replace("[server]", '[server]\nargs = ["--model", "m"]'),
-        "--model is written as [server]",
+        GOOD.replace("[server]", '[server]\nargs = ["--model-path", "m"]'),
+        "--model-path is written as model_path",
     ),
     (
         GOOD.replace("[server]", '[server]\nargs = ["--cuda-graph-max-bs=64"]'),
@@ -149,6 +149,7 @@ BROKEN = [
         "[space] env.A: stands in [server] env too",
     ),
     # space
+    (GOOD + "all_reduce = ['nccll']\n", "'nccll' is not one of default, custom, nccl"),
     (GOOD + "[bench]\n[space.x]\n", "[space] x"),
     (STUDY + SERVER + "[space]\n", "[space]: is empty; add a setting to tune"),
     (GOOD + "layout = []\n", "study.toml:8: [space] layout: is an empty list"),
