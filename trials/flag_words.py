@@ -56,19 +56,13 @@ def _switch(setting: str, flag: Flag, value: SettingValue) -> tuple[str, ...]:
 
 
 def _text(setting: str, flag: Flag, value: SettingValue) -> str:
-    if isinstance(value, bool):
-        if flag.type in _NUMBERS:
-            raise SettingError(setting, f"{setting} takes a number, not {str(value).lower()}")
-        return str(value)
-    if flag.type not in _NUMBERS:
-        return str(value)
-    if not _is_number(str(value)):
-        raise SettingError(setting, f"{setting} takes a number, not {value!r}")
-    if flag.type in _WHOLE_NUMBERS:
-        number = float(value)
-        if not number.is_integer():
-            raise SettingError(setting, f"{setting} takes a whole number, not {value!r}")
-        return str(int(number))
+    if flag.type in _NUMBERS and (isinstance(value, bool) or not _is_number(str(value))):
+        written = str(value).lower() if isinstance(value, bool) else repr(value)
+        raise SettingError(setting, f"{setting} takes a number, not {written}")
+    if flag.type in _WHOLE_NUMBERS and not float(value).is_integer():
+        raise SettingError(setting, f"{setting} takes a whole number, not {value!r}")
+    if isinstance(value, float) and value.is_integer() and flag.type != "float":
+        return str(int(value))  # a range of floats gives 128.0, which an integer parser refuses
     return str(value)
 
 
