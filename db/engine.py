@@ -1,0 +1,276 @@
+"""Everything that is SQLite about a study: opening, checking, checkpointing, copying.
+
+A study lives in one file, Optuna's tables and ours together, in WAL mode: one runner writes, anybody reads.
+Commits are not synced one by one (``synchronous=NORMAL``: a power cut may cost the last moments of the trial
+that is being written, never the file); ``checkpoint`` after every trial syncs all of it.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from optuna.storages import RDBStorage
+from sqlalchemy import URL, Connection, Engine, create_engine, event, text
+from sqlalchemy.exc import SQLAlchemyError
+
+from db.errors import StudyFileError
+from db.schema import REVISION, VERSION_TABLE
+
+BUSY_TIMEOUT_S = 30.0
+"""How long a writer waits for another one before it gives up, s."""
+READER_TIMEOUT_S = 5.0
+"""Readers hardly ever wait in WAL mode: only while the log is being recovered, s."""
+
+_MAGIC = b"SQLite format 3\0"
+_WAL_VERSION_AT = 18
+_WAL_VERSION = 2
+
+
+def open_writer(path: Path, *, create: bool = False) -> Engine:
+    """Open a study for writing and bring our tables to the newest revision.
+
+    Transactions begin IMMEDIATE: two writers queue up instead of failing in the middle.
+
+    Args:
+        path: The ``study.db``.
+        create: Make the file and its folder when they are not there.
+
+    Raises:
+        StudyFileError: If the file is missing, no study of ours, or of a newer autotune.
+    """
+    if create:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    is_new = create and (not path.exists() or path.stat().st_size == 0)
+    revision = None if is_new else _revision(path)
+    engine = create_engine(_url(path), creator=lambda: _connect(path, explicit_transactions=True))
+    event.listen(engine, "begin", _begin_immediate)
+    if revision != REVISION:
+        _migrate(engine, path)
+    return engine
+
+
+def open_storage(path: Path) -> RDBStorage:
+    """Optuna's storage on a study file that ``open_writer`` has opened before.
+
+    Raises:
+        StudyFileError: If the file is missing or Optuna's tables in it are of another Optuna.
+    """
+    _revision(path)
+    url = _url(path).render_as_string().replace("{", "{{").replace("}", "}}")
+    try:
+        return RDBStorage(url, engine_kwargs={"creator": lambda: _connect(path)})
+    except RuntimeError as error:
+        raise StudyFileError(f"{path}: this Optuna cannot use the study: {error}") from error
+
+
+@dataclass(frozen=True)
+class StudyReader:
+    """A read-only handle; it never takes a lock that a writer waits for.
+
+    Attributes:
+        caveat: What may be missing from the file, one sentence, or None.
+        frozen: The file is read as it stood when it was opened (see ``is_outdated``).
+    """
+
+    path: Path
+    engine: Engine
+    caveat: str | None = None
+    frozen: bool = False
+
+    def connect(self) -> Connection:
+        return self.engine.connect()
+
+    def is_outdated(self) -> bool:
+        """True when the handle cannot see the present and must be opened again."""
+        return self.frozen and _wal(self.path).exists()
+
+    def close(self) -> None:
+        self.engine.dispose()
+
+    def __enter__(self) -> StudyReader:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def open_reader(path: Path) -> StudyReader:
+    """Open a study for reading only.
+
+    A file in WAL mode without its ``-wal`` beside it is either at rest or was copied away from a runner. In
+    the second case its last run has no end, and it is read as immutable, so that SQLite does not lay an empty
+    ``-wal`` beside it that would hide what is missing.
+
+    Raises:
+        StudyFileError: If the file is missing, empty, no study of ours, or of another revision.
+    """
+    revision = _revision(path)
+    if revision != REVISION:
+        raise StudyFileError(
+            f"{path}: the study was written by an older autotune; bring it up to date with: autotune run"
+        )
+    if _wal(path).exists() or not _in_wal_mode(path):
+        return StudyReader(path, _read_engine(path, "mode=ro"))
+    at_rest = StudyReader(path, _read_engine(path, "mode=ro&immutable=1"), frozen=True)
+    if _last_run_is_open(at_rest):
+        caveat = (
+            f"{path.name} was copied without its {_wal(path).name} while the study ran: the trial that was"
+            " being written is missing; copy with: autotune export --db"
+        )
+        return StudyReader(path, at_rest.engine, caveat, frozen=True)
+    if not os.access(path.parent, os.W_OK):
+        return at_rest
+    at_rest.close()
+    return StudyReader(path, _read_engine(path, "mode=ro"))
+
+
+def checkpoint(engine: Engine) -> bool:
+    """Move the write-ahead log into the study's file and empty it, so that the file alone is whole.
+
+    Returns:
+        False if a reader was in the way; the next checkpoint then does it.
+    """
+    connection = engine.raw_connection()
+    try:
+        cursor = connection.cursor()
+        busy: int = cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+    finally:
+        connection.close()
+    return not busy
+
+
+def copy_study(source: Path, target: Path) -> None:
+    """Write a whole, compact copy of a study, even while a runner writes it.
+
+    Raises:
+        StudyFileError: If the source is no study, or the target exists or cannot be written.
+    """
+    if target.exists():
+        raise StudyFileError(f"{target}: a file is there already; name one that does not exist")
+    with open_reader(source) as reader, reader.connect() as connection:
+        try:
+            connection.exec_driver_sql("VACUUM INTO ?", (str(target),))
+        except SQLAlchemyError as error:
+            target.unlink(missing_ok=True)
+            raise StudyFileError(f"{target}: the study could not be copied there: {error}") from error
+
+
+def data_version(connection: Connection) -> int:
+    """A number that changes on this connection when anybody else has written to the study."""
+    return int(connection.execute(text("PRAGMA data_version")).scalar_one())
+
+
+def _connect(path: Path, *, explicit_transactions: bool = False) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, check_same_thread=False)
+    if explicit_transactions:
+        connection.isolation_level = None
+    for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON"):
+        connection.execute(f"PRAGMA {pragma}")
+    return connection
+
+
+def _begin_immediate(connection: Connection) -> None:
+    connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+
+def _read_engine(path: Path, how: str) -> Engine:
+    def connect() -> sqlite3.Connection:
+        return sqlite3.connect(
+            _uri(path, how), uri=True, timeout=READER_TIMEOUT_S, check_same_thread=False, isolation_level=None
+        )
+
+    return create_engine(_url(path), creator=connect)
+
+
+def _url(path: Path) -> URL:
+    return URL.create("sqlite", database=str(path))
+
+
+def _uri(path: Path, how: str) -> str:
+    return f"{path.absolute().as_uri()}?{how}"
+
+
+def _wal(path: Path) -> Path:
+    return path.with_name(path.name + "-wal")
+
+
+def _migrate(engine: Engine, path: Path) -> None:
+    # Alembic costs 0.2 s to import: only for the writer that needs it.
+    from db.migrations import upgrade
+
+    try:
+        with engine.begin() as connection:
+            upgrade(connection)
+    except Exception as error:
+        raise StudyFileError(f"{path}: our tables could not be brought up to date: {error}") from error
+
+
+def _in_wal_mode(path: Path) -> bool:
+    with path.open("rb") as file:
+        header = file.read(_WAL_VERSION_AT + 1)
+    return len(header) > _WAL_VERSION_AT and header[_WAL_VERSION_AT] == _WAL_VERSION
+
+
+def _last_run_is_open(reader: StudyReader) -> bool:
+    with reader.connect() as connection:
+        newest = text("SELECT ended_at FROM autotune_runs ORDER BY id DESC LIMIT 1")
+        row = connection.execute(newest).first()
+    return row is not None and row[0] is None
+
+
+def _revision(path: Path) -> str | None:
+    """Our revision in a file that is a study of ours.
+
+    Raises:
+        StudyFileError: If it is anything else.
+    """
+    if not path.is_file():
+        raise StudyFileError(f"{path}: there is no such study file")
+    with path.open("rb") as file:
+        start = file.read(len(_MAGIC))
+    if start and start != _MAGIC:
+        raise StudyFileError(f"{path}: not a study file (it is no SQLite database)")
+    tables, revision = _look_inside(path)
+    if VERSION_TABLE not in tables:
+        raise StudyFileError(f"{path}: {_whose(tables, path)}")
+    if revision is None or int(revision) <= int(REVISION):
+        return revision
+    raise StudyFileError(
+        f"{path}: the study was written by a newer autotune (its tables are revision {revision}, this one"
+        f" knows {REVISION}); upgrade autotune"
+    )
+
+
+def _look_inside(path: Path) -> tuple[set[str], str | None]:
+    how = "mode=ro" if _wal(path).exists() else "mode=ro&immutable=1"
+    connection = sqlite3.connect(_uri(path, how), uri=True, timeout=READER_TIMEOUT_S)
+    try:
+        tables = {
+            name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        }
+        if VERSION_TABLE not in tables:
+            return tables, None
+        row: Any = connection.execute(f"SELECT version_num FROM {VERSION_TABLE}").fetchone()
+    except sqlite3.DatabaseError as error:
+        raise StudyFileError(f"{path}: the study file cannot be read: {error}") from error
+    finally:
+        connection.close()
+    return tables, None if row is None else str(row[0])
+
+
+def _whose(tables: set[str], path: Path) -> str:
+    if not tables:
+        return (
+            f"the study file is empty; either its first run has not begun, or it was copied without its"
+            f" {_wal(path).name}"
+        )
+    if "trial_values" in tables:
+        return "an Optuna study that autotune did not make; bring its trials in with: autotune import"
+    return "a database of another program, not a study file"

@@ -1,0 +1,7 @@
+"""What can be wrong with a study's file."""
+
+from __future__ import annotations
+
+
+class StudyFileError(RuntimeError):
+    """A study cannot be read or written; the message is one sentence that says why and what to do."""
