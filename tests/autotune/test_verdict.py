@@ -1,0 +1,191 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from optuna.trial import TrialState
+
+from autotune.trial_view import TrialView
+from autotune.verdict import Verdict, decide
+from trials.outcome import BootReport, Failure, FailureKind, Measurement, Percentiles, Stage
+from trials.settings import Limits
+
+
+def measured(tok_s: float, level: int = 1, ttft_ms: float | None = 100.0) -> Measurement:
+    return Measurement(
+        level=level,
+        running=level,
+        decode_tok_s=tok_s,
+        decode_tok_s_ci95=(tok_s * 0.995, tok_s * 1.005),
+        ttft_ms=Percentiles(p95=ttft_ms),
+        requests=4,
+        output_tokens=100,
+        seconds=1.0,
+        stopped_by="precision",
+    )
+
+
+def trial(number: int, key: str, *tok_s: float, role: str = "search", **more: Any) -> TrialView:
+    """A completed trial with one throughput per level 1, 8, ... given."""
+    levels = (1, 8)[: len(tok_s)]
+    measurements = tuple(measured(value, level) for value, level in zip(tok_s, levels, strict=True))
+    facts = {"measurements": measurements, "asked": key, "value": tok_s[0], **more}
+    return TrialView(number, TrialState.COMPLETE, {}, key, role=role, **facts)
+
+
+def failed(number: int, key: str, role: str = "search") -> TrialView:
+    failure = Failure(
+        kind=FailureKind.OOM_RUNTIME, stage=Stage.MEASURE, summary="out of memory", at_fault="settings"
+    )
+    return TrialView(number, TrialState.PRUNED, {}, key, key, role=role, failure=failure)
+
+
+def judge(*trials: TrialView, level: int = 1, limits: Limits | None = None, **more: Any) -> Verdict:
+    return decide(trials, level, limits or Limits(), **more)
+
+
+def test_the_fastest_wins_with_its_ratio_to_the_baseline() -> None:
+    verdict = judge(trial(0, "mine", 80.0, role="baseline"), trial(1, "a", 120.0), trial(2, "b", 100.0))
+    assert (verdict.best, verdict.baseline) == (1, 0)
+    assert verdict.speed_up == pytest.approx(1.5)
+    assert verdict.significant
+    assert not verdict.confirmed
+    assert verdict.speed_up_ci95 is not None
+    low, high = verdict.speed_up_ci95
+    assert 1.3 < low < 1.5 < high < 1.7
+
+
+def test_replicates_are_pooled_so_that_one_lucky_boot_does_not_win() -> None:
+    lucky = [trial(1, "a", 110.0), trial(2, "a", 90.0), trial(3, "a", 91.0)]
+    verdict = judge(trial(0, "mine", 80.0, role="baseline"), *lucky, trial(4, "b", 100.0))
+    assert verdict.best == 4
+    verdict = judge(*lucky)
+    assert verdict.replicates == (1, 2, 3)
+    assert verdict.throughput is not None
+    assert verdict.throughput.boots == 3
+
+
+def test_more_boots_narrow_the_interval() -> None:
+    one = judge(trial(0, "a", 100.0)).throughput
+    three = judge(*(trial(number, "a", 100.0) for number in range(3))).throughput
+    assert one is not None
+    assert three is not None
+    assert three.ci95[1] - three.ci95[0] < one.ci95[1] - one.ci95[0]
+
+
+def test_noisy_replicates_make_a_small_gain_insignificant() -> None:
+    noisy = [trial(1, "a", 100.0), trial(2, "a", 120.0), trial(3, "a", 80.0)]
+    verdict = judge(trial(0, "mine", 93.0, role="baseline"), *noisy)
+    assert verdict.significant is False
+    assert verdict.sentence.startswith("Trial 1 is the best")
+    assert "No significant gain" in verdict.sentence
+
+
+def test_the_baseline_itself_may_win() -> None:
+    verdict = judge(trial(0, "mine", 100.0, role="baseline"), trial(1, "a", 90.0))
+    assert verdict.best == verdict.baseline == 0
+    assert verdict.speed_up == 1.0
+    assert "nothing was faster" in verdict.sentence
+
+
+def test_a_baseline_that_does_not_boot_gives_no_ratio() -> None:
+    verdict = judge(failed(0, "mine", role="baseline"), trial(1, "a", 90.0))
+    assert (verdict.best, verdict.baseline, verdict.speed_up) == (1, None, None)
+    assert "There is no baseline: your own settings did not run (trial 0: out of memory)" in verdict.sentence
+
+
+def test_a_baseline_repeated_after_a_sick_machine_counts() -> None:
+    sick = TrialView(0, TrialState.FAIL, {}, "mine", "mine", role="baseline")
+    again = trial(1, "mine", 80.0, role="baseline", replicate_of=0)
+    assert judge(sick, again, trial(2, "a", 100.0)).baseline == 1
+
+
+def test_a_pinned_trial_is_the_baseline() -> None:
+    verdict = judge(
+        trial(0, "mine", 80.0, role="baseline"), trial(1, "a", 90.0), trial(2, "b", 99.0), pinned=1
+    )
+    assert verdict.baseline == 1
+    assert verdict.speed_up == pytest.approx(1.1)
+
+
+def test_settings_that_were_replaced_count_as_what_ran() -> None:
+    replaced = trial(1, "mine", 84.0, asked="custom")
+    verdict = judge(trial(0, "mine", 80.0, role="baseline"), replaced)
+    assert verdict.best == verdict.baseline == 0
+    assert verdict.replicates == (0, 1)
+
+
+def test_a_winner_keeps_the_limits_and_the_faster_ones_are_named() -> None:
+    slow_start = TrialView(
+        1, TrialState.COMPLETE, {}, "a", "a", value=120.0, measurements=(measured(120.0, ttft_ms=9000.0),)
+    )
+    verdict = judge(slow_start, trial(2, "b", 100.0), limits=Limits(max_ttft_p95_ms=4000))
+    assert verdict.best == 2
+    assert verdict.over_limits == ((1, "9,000 ms to the first token (p95), the limit is at most 4,000"),)
+
+
+@pytest.mark.parametrize("tokens, best", [(300_000, 0), (100_000, None), (None, None)])
+def test_a_limit_on_kv_tokens_asks_the_boot(tokens: int | None, best: int | None) -> None:
+    only = trial(0, "a", 100.0, boot=BootReport(kv_tokens=tokens))
+    verdict = judge(only, limits=Limits(min_kv_tokens=200_000))
+    assert verdict.best == best
+
+
+def test_accept_length_is_asked_of_speculation_only() -> None:
+    limits = Limits(min_accept_length=2.0)
+    assert judge(trial(0, "a", 100.0), limits=limits).best == 0
+    speculative = TrialView(
+        1,
+        TrialState.COMPLETE,
+        {"speculative_algorithm": "EAGLE3"},
+        "s",
+        "s",
+        measurements=(measured(150.0),),
+    )
+    assert judge(trial(0, "a", 100.0), speculative, limits=limits).best == 0
+
+
+def test_each_level_has_its_own_winner() -> None:
+    trials = (trial(0, "a", 100.0, 300.0), trial(1, "b", 90.0, 400.0), trial(2, "c", 110.0))
+    assert [judge(*trials, level=level).best for level in (1, 8)] == [2, 1]
+
+
+def test_nothing_yet() -> None:
+    verdict = judge()
+    assert verdict.best is None
+    assert verdict.sentence == (
+        "Nothing has worked yet at 1 stream. There is no baseline: your own settings have not been tried yet."
+    )
+
+
+def final(number: int, key: str, tok_s: float) -> TrialView:
+    return trial(number, key, tok_s, role="final")
+
+
+SEARCH = (trial(0, "mine", 80.0, role="baseline"), trial(1, "a", 130.0), trial(2, "b", 120.0))
+FINALS = (
+    *(final(3, "a", 110.0), final(4, "b", 121.0), final(5, "mine", 80.0)),
+    *(final(6, "b", 120.0), final(7, "mine", 81.0), final(8, "a", 111.0)),
+)
+
+
+def test_finals_alone_decide() -> None:
+    verdict = judge(*SEARCH, *FINALS)
+    assert (verdict.best, verdict.confirmed) == (2, True)
+    assert verdict.speed_up == pytest.approx(1.5, abs=0.01)
+    assert "Not confirmed" not in verdict.sentence
+
+
+def test_unfinished_finals_do_not_decide() -> None:
+    assert not judge(*SEARCH, *FINALS[:4]).confirmed
+
+
+def test_a_final_that_fails_loses() -> None:
+    verdict = judge(*SEARCH, *FINALS, failed(9, "b", role="final"))
+    assert (verdict.best, verdict.confirmed) == (1, True)
+
+
+def test_a_simulated_number_says_so() -> None:
+    verdict = judge(*SEARCH, simulated=True)
+    assert "simulated, 130.0 tok/s" in verdict.sentence
+    assert verdict.to_json()["sentence"] == verdict.sentence
