@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from trials.settings import SettingValue
+from trials.settings import ReferenceAnswer, SettingValue
 
 
 class Record(BaseModel):
@@ -116,7 +116,11 @@ class Measurement(Record):
         per_stream_tok_s: Decode throughput of one stream, tok/s.
         accept_length: Mean tokens per verify step (1.0: no draft token accepted).
         no_graph_share: Share of decode batches that ran without a captured graph, 0 to 1.
+        kv_use: Largest share of the KV pool in use, 0 to 1.
+        requests: Answers that were counted, whole ones.
+        output_tokens: Tokens of those answers, by the server's count.
         seconds: Length of all steady windows together, s.
+        notes: What a reader must know about this number, one sentence each.
     """
 
     level: int
@@ -138,6 +142,7 @@ class Measurement(Record):
     output_tokens: int
     seconds: float
     stopped_by: StoppedBy
+    notes: tuple[str, ...] = ()
 
 
 class Outcome(Record):
@@ -149,6 +154,8 @@ class Outcome(Record):
         ran: Settings that the server ignored, replaced or reduced, with the value it used.
         warnings: Sentences worth showing beside the result.
         measurements: One per level, as far as measured.
+        reference: The server's greedy answers, collected where the plan had none to compare with.
+        server_version: What the server calls itself, None if unsaid.
         stop_proven: False when the machine could not be shown clean again; ``left_behind`` then says why.
     """
 
@@ -157,6 +164,8 @@ class Outcome(Record):
     ran: dict[str, SettingValue] = Field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     measurements: tuple[Measurement, ...] = ()
+    reference: tuple[ReferenceAnswer, ...] = ()
+    server_version: str | None = None
     stop_proven: bool = True
     left_behind: str = ""
 

@@ -1,0 +1,24 @@
+"""How many draft tokens were right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from trials.load import StreamRecord
+from trials.throughput.decode_log import LogFacts
+
+
+def acceptance(streams: Iterable[StreamRecord], log: LogFacts) -> tuple[float | None, float | None]:
+    """Accept length (tokens per verify step) and rate (share of draft tokens that were right).
+
+    From the requests' own figures where the server offers them (``spec_tokens_details`` on the chat route in
+    0.5.23, ``meta_info`` on ``/generate``), summed over requests, not averaged; else from the log lines.
+    ``/server_info`` is of no use here: its average runs since the start of the server.
+    """
+    told = [stream for stream in streams if stream.complete and stream.verify_steps]
+    if not told:
+        return log.accept_length, log.accept_rate
+    length = sum(stream.tokens for stream in told) / sum(stream.verify_steps or 0 for stream in told)
+    drafts = [stream.correct_drafts for stream in told if stream.correct_drafts is not None]
+    proposed = sum(drafted for _, drafted in drafts)
+    return length, sum(correct for correct, _ in drafts) / proposed if proposed else log.accept_rate

@@ -1,0 +1,180 @@
+"""Measures one load level: waves until the interval is narrow or time is up."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from threading import Event as Never
+from typing import TypeAlias
+
+from trials.boot_log.events import Event
+from trials.load import Endpoint, Patience, Wave, run_wave
+from trials.measure_errors import Hopeless, MeasureError
+from trials.outcome import FailureKind, Measurement, StoppedBy
+from trials.prompts import Prompt
+from trials.recorder import StopSignal
+from trials.settings import BenchPlan
+from trials.throughput.approach import Approach, find_approach, flush_cache
+from trials.throughput.decode_log import LogWindow, no_log
+from trials.throughput.latency import MeasuredWave
+from trials.throughput.report import NO_WINDOW, level_report
+from trials.throughput.series import Steady, steady_part
+from trials.throughput.window import steady_window
+
+NARROW = 0.01
+"""Relative half-width of the 95 % interval at which a level is done."""
+
+FEWEST_WAVES = 2
+"""One wave cannot show how much waves differ."""
+
+FEWEST_BINS_TO_GIVE_UP = 8
+"""A level is not called hopeless on fewer values than this."""
+
+DRIP_TOK_S = 1.5
+"""A stream slower than this is not served, it drips: no settings worth a name decode so slowly."""
+
+OnProgress: TypeAlias = Callable[[int, float], None]
+"""Called with the level and its tok/s so far, about once a second."""
+
+
+def measure_level(
+    url: str,
+    level: int,
+    bench: BenchPlan,
+    prompts: Sequence[Prompt],
+    *,
+    log_window: LogWindow = no_log,
+    stop: StopSignal | None = None,
+    on_progress: OnProgress | None = None,
+    hopeless_below: float | None = None,
+    seed: int = 0,
+    patience: Patience | None = None,
+    api_key: str | None = None,
+) -> Measurement:
+    """Measure decode throughput at ``level`` streams. Blocks until that is precise or time is up.
+
+    The same seed asks the same prompts in the same order. Nothing here uses the wall clock, so that setting
+    the clock changes nothing; a wave during which this process stood still is thrown away and said.
+
+    Args:
+        log_window: Gives the server's log events since its last call.
+        hopeless_below: tok/s; measuring ends as soon as the whole interval lies below.
+
+    Raises:
+        MeasureError: If the server dies, stalls, resets, refuses, sends nonsense or drips.
+        Hopeless: If the throughput is surely below ``hopeless_below``.
+        StopRequested: If ``stop`` is set meanwhile, within 0.5 s.
+        ValueError: If ``url`` is no address.
+    """
+    endpoint = Endpoint.parse(url, api_key)
+    run = _LevelRun(
+        endpoint,
+        level,
+        bench,
+        log_window,
+        stop or Never(),
+        on_progress,
+        hopeless_below,
+        patience or Patience(),
+    )
+    return asyncio.run(run.measure(prompts, seed))
+
+
+class _LevelRun:
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        level: int,
+        bench: BenchPlan,
+        log_window: LogWindow,
+        stop: StopSignal,
+        on_progress: OnProgress | None,
+        hopeless_below: float | None,
+        patience: Patience,
+    ) -> None:
+        self._endpoint = endpoint
+        self._level = level
+        self._bench = bench
+        self._log_window = log_window
+        self._stop = stop
+        self._on_progress = on_progress
+        self._hopeless_below = hopeless_below
+        self._patience = patience
+        self._waves: list[MeasuredWave] = []
+        self._events: list[Event] = []
+        self._notes: list[str] = []
+
+    async def measure(self, prompts: Sequence[Prompt], seed: int) -> Measurement:
+        approach = await find_approach(self._endpoint, prompts, seed, self._stop, self._patience)
+        self._notes += approach.notes
+        self._notes += await flush_cache(self._endpoint, self._stop)
+        self._log_window()
+        deadline = time.monotonic() + self._bench.max_seconds_per_level
+        while True:
+            wave = await self._wave(approach, deadline)
+            self._keep(wave)
+            if wave.cut or time.monotonic() >= deadline:
+                return self._finish("time")
+            if self._is_narrow():
+                return self._finish("precision")
+
+    async def _wave(self, approach: Approach, deadline: float) -> Wave:
+        return await run_wave(
+            self._endpoint,
+            approach.requests(self._level, self._bench.output_tokens),
+            stop=self._stop,
+            deadline=deadline,
+            patience=self._patience,
+            look=self._look,
+        )
+
+    def _keep(self, wave: Wave) -> None:
+        self._events += self._log_window()
+        if wave.paused_s:
+            self._notes.append(f"a wave was thrown away: this process stood still for {wave.paused_s:.1f} s")
+            return
+        measured = _measured(wave)
+        if measured is not None:
+            self._waves.append(measured)
+            self._progress(steady_part(self._waves))
+
+    def _look(self, partial: Wave) -> None:
+        if partial.paused_s or (measured := _measured(partial)) is None:
+            return
+        self._progress(steady_part([*self._waves, measured]), measured)
+
+    def _progress(self, steady: Steady, partial: MeasuredWave | None = None) -> None:
+        if self._on_progress is not None:
+            self._on_progress(self._level, steady.rate.mean)
+        if self._hopeless_below is None or steady.rate.ci95 is None:
+            return
+        bins = sum(wave.window.rates.size for wave in steady.waves)
+        if bins >= FEWEST_BINS_TO_GIVE_UP and steady.rate.ci95[1] < self._hopeless_below:
+            if partial is not None:
+                self._waves.append(partial)
+                self._events += self._log_window()
+            raise Hopeless(self._finish("time"))
+
+    def _is_narrow(self) -> bool:
+        if len(self._waves) < FEWEST_WAVES:
+            return False
+        steady = steady_part(self._waves)
+        return steady.rate.half_width < NARROW and not steady.drifting
+
+    def _finish(self, stopped_by: StoppedBy) -> Measurement:
+        if not self._waves:
+            raise MeasureError(None, NO_WINDOW.format(level=self._level), self._notes)
+        steady = steady_part(self._waves)
+        per_stream = steady.rate.mean / steady.running
+        if per_stream < DRIP_TOK_S:
+            raise MeasureError(
+                FailureKind.HANG,
+                f"the server drips: {per_stream:.2f} tok/s a stream at {self._level} streams",
+            )
+        return level_report(self._level, steady, self._events, stopped_by, self._notes)
+
+
+def _measured(wave: Wave) -> MeasuredWave | None:
+    window = steady_window(wave)
+    return MeasuredWave(wave.streams, window, wave.ended) if window is not None else None
