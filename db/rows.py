@@ -70,6 +70,11 @@ class TrialRow:
     failure_summary: str | None = None
     result: Mapping[str, Any] | None = None
 
+    @property
+    def is_told(self) -> bool:
+        """Optuna knows how it ended, so that nothing about it changes any more."""
+        return self.state != "RUNNING"
+
 
 @dataclass(frozen=True)
 class BootRow:

@@ -24,7 +24,11 @@ CARD = StudyCard(
     name="night",
     simulated=True,
     spec_toml='[study]\nname = "night"\n',
-    spec={"bench": {"levels": [1], "main_level": 1}},
+    spec={
+        "bench": {"levels": [1], "main_level": 1},
+        "limits": {},
+        "space_table": {"mem_fraction_static": {"low": 0.7, "high": 0.94, "step": 0.01}},
+    },
     versions={"autotune": "0.1.0", "sglang": "0.5.23", "driver": None},
     gpus=[{"index": 0, "name": "Imagined", "memory_mib": 97887}],
 )
