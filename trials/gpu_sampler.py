@@ -1,0 +1,55 @@
+"""Watches the GPUs during a trial, once a second, from a thread of its own."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Self
+
+from trials.gpus import GpuProbe, GpuSample
+
+
+class GpuSampler:
+    """Samples every card while the ``with`` block runs. Never raises into it.
+
+    Attributes:
+        faults: Xid errors and lost cards so far, one sentence each.
+    """
+
+    def __init__(
+        self, probe: GpuProbe, on_sample: Callable[[Sequence[GpuSample]], None], *, every_s: float = 1.0
+    ) -> None:
+        self.faults: tuple[str, ...] = ()
+        self._probe = probe
+        self._on_sample = on_sample
+        self._every_s = every_s
+        self._end = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="gpu-sampler", daemon=True)
+
+    def __enter__(self) -> Self:
+        if self._probe.cards():
+            self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._end.set()
+        if self._thread.ident is not None:
+            self._thread.join()
+
+    def _watch(self) -> None:
+        while True:
+            self._look()
+            if self._end.wait(self._every_s):
+                return
+
+    def _look(self) -> None:
+        try:
+            self._on_sample(self._probe.sample())
+            found = self._probe.faults()
+        # A driver in trouble raises whatever it likes, and the trial must live on to be stopped properly.
+        except Exception as error:
+            found = self._probe.faults() or (str(error),)
+        self.faults += tuple(fault for fault in found if fault not in self.faults)
