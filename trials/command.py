@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 DEFAULT_ENDPOINT = ("127.0.0.1", 30000)
-_IN_IMAGE = ("python3", "-m", "sglang.launch_server")
+SERVER_IN_IMAGE = ("python3", "-m", "sglang.launch_server")
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def user_endpoint(args: Sequence[str]) -> tuple[str, int]:
 def _program(server: ServerPlan) -> tuple[str, ...]:
     if server.box is not None:
         return (sys.executable, "-m", "trials.box", server.box)
-    return server.command or _IN_IMAGE
+    return server.command or SERVER_IN_IMAGE
 
 
 def _visible_cards(server: ServerPlan) -> dict[str, str]:
