@@ -1,0 +1,88 @@
+"""What a study has to export: the winner's command as it ran, with the user's own host and port."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlalchemy import Connection
+
+from autotune.export._base import ExportInput
+from autotune.study_view import StudyView
+from db import queries
+from db.rows import BootRow
+from trials.command import user_endpoint
+from trials.outcome import Measurement
+
+_OURS = "AUTOTUNE_"
+
+
+class NothingToExportError(LookupError):
+    """The study has no winner at this level; one sentence."""
+
+
+def winner(connection: Connection, study: StudyView, level: int | None = None) -> ExportInput:
+    """The best command at a level; left out: the study's main level.
+
+    Raises:
+        NothingToExportError: If the level was not measured, or nothing has worked there.
+    """
+    level = study.bench.main_level if level is None else level
+    if level not in study.bench.levels:
+        known = ", ".join(map(str, study.bench.levels))
+        raise NothingToExportError(f"study {study.name} has no level {level}; it measures {known}")
+    verdict = study.verdict(level)
+    if verdict.best is None:
+        raise NothingToExportError(f"study {study.name}: {verdict.sentence}")
+    trial = next(trial for trial in study.trials if trial.number == verdict.best)
+    row = next(row for row in study.rows if row.number == verdict.best)
+    boot = _last_boot(connection, study, verdict.best)
+    host, port = user_endpoint(study.server.args)
+    server = study.server
+    return ExportInput(
+        study=study.name,
+        trial=verdict.best,
+        argv=_with_endpoint(_inside_image(boot.argv, server.image), host, port),
+        env={name: value for name, value in boot.env.items() if not name.startswith(_OURS)},
+        host=host,
+        port=port,
+        model_path=server.model_path,
+        draft_model_path=server.draft_model_path,
+        image=server.image,
+        gpus=None if server.gpus == "all" else server.gpus,
+        settings=trial.settings,
+        ran=dict(trial.ran),
+        level=level,
+        verdict=verdict.to_json(),
+        sentence=verdict.sentence,
+        measurements=trial.measurements,
+        boot=trial.boot,
+        versions=study.card.versions,
+        gpu_names=[str(card.get("name", "")) for card in study.card.gpus],
+        measured_at=row.ended_at or row.started_at or "",
+        simulated=study.card.simulated,
+        confirmed=verdict.confirmed,
+    )
+
+
+def measurement_at(exported: ExportInput) -> Measurement:
+    """What the exported trial reached at the level that it won."""
+    return next(measured for measured in exported.measurements if measured.level == exported.level)
+
+
+def _last_boot(connection: Connection, study: StudyView, number: int) -> BootRow:
+    boots = queries.boots(connection, number)
+    if not boots:
+        raise NothingToExportError(f"study {study.name}: the command of trial {number} was not recorded")
+    return boots[-1]
+
+
+def _inside_image(argv: Sequence[str], image: str | None) -> tuple[str, ...]:
+    """The words after the image's name; without a container all of them."""
+    return tuple(argv[argv.index(image) + 1 :] if image is not None and image in argv else argv)
+
+
+def _with_endpoint(argv: Sequence[str], host: str, port: int) -> tuple[str, ...]:
+    """The trial's own host and port replaced; ``build_command`` writes both, each as two words."""
+    endpoint = {"--host": host, "--port": str(port)}
+    before = ("", *argv[:-1])
+    return tuple(endpoint.get(flag, word) for flag, word in zip(before, argv, strict=True))

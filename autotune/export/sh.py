@@ -1,0 +1,29 @@
+"""A shell script that starts the server."""
+
+from __future__ import annotations
+
+import shlex
+
+from autotune.export import docker
+from autotune.export._base import ExportInput, facts, flag_lines
+from autotune.export._shell import heading
+
+NAME = "sh"
+DESCRIPTION = "shell script"
+FILE_NAME = "launch.sh"
+MEDIA_TYPE = "text/x-shellscript"
+
+
+def write(exported: ExportInput) -> str:
+    """What ran, as a script; a study in containers ran docker, and so does its script."""
+    if exported.image:
+        return docker.write(exported)
+    lines = [*heading(exported, facts(exported)), ""]
+    lines += [f"export {name}={shlex.quote(value)}" for name, value in exported.env.items()]
+    return "\n".join([*lines, f"exec {command(exported)}", ""])
+
+
+def command(exported: ExportInput) -> str:
+    """The command alone, a flag to a line."""
+    lines = [shlex.join(exported.program), *(shlex.join(line) for line in flag_lines(exported.flags))]
+    return " \\\n  ".join(lines)
