@@ -1,0 +1,46 @@
+"""Servers of a runner that died: found by their mark and stopped."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trials.marks import marked_processes
+
+SLEEP = "import time; time.sleep(60)"
+
+
+def pids(prefix: str) -> list[int]:
+    return [process.pid for process in marked_processes(prefix)]
+
+
+def test_what_a_dead_runner_left_is_found_and_stopped(launch: Any) -> None:
+    launch.daemon()
+    pid = launch.daemon_pid()
+    launch.wait_for(lambda: pids(launch.study) == [pid])
+    assert pids(f"{launch.study}:1") == pids(f"{launch.study}:") == [pid]
+    proof = launch.stop_marked(launch.study)
+    assert (proof.proven, proof.exit_code, proof.left_behind) == (True, None, "")
+    assert not launch.lives(pid)
+
+
+def test_study_whose_name_begins_alike_is_left_alone(launch: Any) -> None:
+    server = launch(SLEEP)
+    assert pids(launch.study[:-1]) == pids(f"{launch.study}:11") == []
+    assert launch.stop_marked(launch.study[:-1]).proven
+    assert server.poll() is None
+
+
+def test_unmarked_rest_of_a_marked_session_is_found(launch: Any) -> None:
+    launch(
+        "import os, time\nif os.fork() == 0:\n    if os.fork() == 0:\n"
+        "        os.execve('/bin/sleep', ['sleep', '60'], {})\n    os._exit(0)\n"
+        "os.wait(); time.sleep(60)"
+    )
+    launch.wait_for(lambda: any("sleep 60" in p.command for p in marked_processes(launch.study)))
+    assert len(pids(launch.study)) == 2
+    assert launch.stop_marked(launch.study).proven
+    assert pids(launch.study) == []
+
+
+def test_nothing_to_stop_is_proven_at_once(launch: Any) -> None:
+    assert launch.stop_marked("no-such-study").proven
