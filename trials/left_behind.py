@@ -29,7 +29,7 @@ def memory_left(
     try:
         now_mib = memory_levels(probe)
     except GpuProbeError as error:
-        return [f"The GPUs cannot be read any more ({error}): restart the machine."]
+        return [unreadable(error)]
     return [
         _card_left(index, before, now_mib.get(index), [h for h in holdings if h.index == index])
         for index, before in before_mib.items()
@@ -44,6 +44,10 @@ def memory_levels(probe: GpuProbe) -> dict[int, int]:
         GpuProbeError: If a card that was there is gone.
     """
     return {sample.index: sample.used_mib for sample in probe.sample()}
+
+
+def unreadable(error: GpuProbeError) -> str:
+    return f"The GPUs cannot be read any more ({error}): restart the machine."
 
 
 def gpu_holdings(probe: GpuProbe) -> Sequence[GpuProcess]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from trials.family import Family
 from trials.gpus import GpuProbe
+from trials.memory_settling import wait_while_falling
 from trials.process_table import OsProcess, look_up
 from trials.stopping import HARDWARE_STOP, Clearance, StopPolicy, StopProof
 
@@ -26,13 +27,15 @@ def stop_marked(
     """End all that ``marked_processes`` finds, as ``ServerProcess.stop`` would have done.
 
     Args:
-        idle_mib: Memory in use before the boot, MiB by card; empty when nobody wrote it down: then the end of
-            the processes and of their ports is all the proof there is.
+        idle_mib: Memory in use before the boot, MiB by card; empty when nobody wrote it down. Then the end of
+            the processes and of their ports is the proof, and memory is waited for only as long as it falls.
     """
     begun = time.monotonic()
     clearance = Clearance(_marked_family(prefix), probe, idle_mib, policy, hurry=lambda: False)
     clearance.ask(policy.orphan_grace_s)
     left = clearance.enforce()
+    if not left and not idle_mib:
+        left = wait_while_falling(probe, policy)
     return StopProof(not left, None, time.monotonic() - begun, left)
 
 

@@ -107,8 +107,8 @@ class Launch:
         before = {0: IDLE_MIB} if idle is None else idle
         return server.stop(self._probe, before, policy=policy, **how)
 
-    def stop_marked(self, prefix: str) -> StopProof:
-        return stop_marked(prefix, self._probe, {0: IDLE_MIB}, policy=QUICK)
+    def stop_marked(self, prefix: str, idle: Mapping[int, int] | None = None) -> StopProof:
+        return stop_marked(prefix, self._probe, {0: IDLE_MIB} if idle is None else idle, policy=QUICK)
 
     def wait_until_it_says(self, text: str) -> None:
         self.wait_for(lambda: text in self.log.read_text())

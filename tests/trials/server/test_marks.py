@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from trials.gpus import GpuProbeError
 from trials.marks import marked_processes
 
 SLEEP = "import time; time.sleep(60)"
@@ -40,6 +41,30 @@ def test_unmarked_rest_of_a_marked_session_is_found(launch: Any) -> None:
     assert len(pids(launch.study)) == 2
     assert launch.stop_marked(launch.study).proven
     assert pids(launch.study) == []
+
+
+def test_memory_of_unknown_level_is_waited_for_while_it_falls(launch: Any, probe: Any) -> None:
+    launch.daemon()
+    launch.daemon_pid()
+    falling = iter(range(90_000, 10_000, -10_000))
+    probe.level = lambda: next(falling, 700)
+    assert launch.stop_marked(launch.study, idle={}).proven
+    assert next(falling, None) is None
+
+
+def test_memory_that_always_falls_is_not_waited_for_for_ever(launch: Any, probe: Any) -> None:
+    falling = iter(range(1_000_000_000, 0, -1))
+    probe.level = lambda: next(falling)
+    assert launch.stop_marked(launch.study, idle={}).proven
+
+
+def test_cards_that_cannot_be_read_are_named(launch: Any, probe: Any) -> None:
+    def gone() -> int:
+        raise GpuProbeError("GPU 0 is lost")
+
+    probe.level = gone
+    proof = launch.stop_marked(launch.study, idle={})
+    assert (proof.proven, "GPU 0 is lost" in proof.left_behind) == (False, True)
 
 
 def test_nothing_to_stop_is_proven_at_once(launch: Any) -> None:
