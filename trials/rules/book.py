@@ -1,0 +1,40 @@
+"""All rules, and the two questions that are asked of them."""
+
+from __future__ import annotations
+
+from trials.model_facts import ModelFacts
+from trials.rules.backends import BACKEND_RULES
+from trials.rules.layout import LAYOUT_RULES
+from trials.rules.rule import UNKNOWN_MODEL, Combination, Rule
+from trials.rules.sizes import SIZE_REMARKS, SIZE_RULES
+from trials.rules.speculation import SPECULATION_RULES
+from trials.settings import Settings
+
+RULES: tuple[Rule, ...] = (*LAYOUT_RULES, *SIZE_RULES, *SPECULATION_RULES, *BACKEND_RULES)
+REMARKS: tuple[Rule, ...] = SIZE_REMARKS
+"""Combinations that work and waste something; never a reason to forbid."""
+
+
+def forbidden(
+    settings: Settings,
+    *,
+    gpu_count: int | None,
+    model: ModelFacts | None,
+    has_draft: bool | None = None,
+) -> str | None:
+    """Why these settings cannot work, or None when no rule speaks against them.
+
+    Args:
+        gpu_count: Cards that the server may use, None when unknown.
+        model: None when its config.json is not at hand.
+        has_draft: Whether a draft model is configured, None when unknown.
+    """
+    combination = Combination(settings, gpu_count, model or UNKNOWN_MODEL, has_draft)
+    sentences = (rule.broken(combination) for rule in RULES)
+    return next((sentence for sentence in sentences if sentence is not None), None)
+
+
+def remarks(settings: Settings) -> list[str]:
+    """What these settings waste."""
+    combination = Combination(settings)
+    return [sentence for rule in REMARKS if (sentence := rule.broken(combination)) is not None]
