@@ -199,6 +199,12 @@ def test_the_seed_reports_winner_is_allowed() -> None:
     assert forbidden(settings, gpu_count=8, model=KIMI, has_draft=True) is None
 
 
+@pytest.mark.parametrize("algorithm", ["off", "NGRAM"])
+def test_details_that_do_not_reach_the_server_forbid_nothing(algorithm: str) -> None:
+    settings: Settings = {**EAGLE, "speculative_algorithm": algorithm, "speculative_num_draft_tokens": 8}
+    assert forbidden(settings, gpu_count=8, model=None) is None
+
+
 def test_unknown_gpus_and_model_forbid_nothing_about_them() -> None:
     assert forbidden({"layout": "tp64-ep64"}, gpu_count=None, model=None) is None
 

@@ -6,7 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from trials.model_facts import ModelFacts
-from trials.settings import FLAG_PREFIX, Layout, Settings, SettingValue, is_speculative
+from trials.settings import (
+    FLAG_PREFIX,
+    SPECULATIVE_DETAILS,
+    Layout,
+    Settings,
+    SettingValue,
+    is_speculative,
+)
 from trials.translation import speculative_details
 
 UNKNOWN_MODEL = ModelFacts()
@@ -64,8 +71,11 @@ class Combination:
         return str(self.settings["speculative_algorithm"]).upper()
 
     def number(self, setting: str) -> float | None:
-        """A numeric setting as it reaches the server, None when unset or no number."""
-        value = {**self.settings, **speculative_details(self.settings)}.get(setting)
+        """A numeric setting as it reaches the server, None when it does not or is no number."""
+        reaching = self.settings
+        if setting in SPECULATIVE_DETAILS:
+            reaching = speculative_details(self.settings) if self.algorithm else {}
+        value = reaching.get(setting)
         return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
     def flag(self, name: str) -> SettingValue | None:
