@@ -1,10 +1,11 @@
 """The two ways to ask for a stream whose tokens the server counts.
 
 Chat is the first choice: the server applies the model's own template, without which a chat model (and even
-more its draft model) sees text it was never trained on. With ``continuous_usage_stats`` every event carries the
-engine's cumulative ``completion_tokens``, so an event of several tokens (speculation, a busy detokenizer)
-counts as several; read in the source of SGLang 0.5.9 and 0.5.23. ``/generate`` counts in the same way but knows
-no template, and repeats the whole text in every event: it serves models without a template.
+more its draft model) sees text it was never trained on. With ``continuous_usage_stats`` every event carries
+the engine's cumulative ``completion_tokens``, so an event of several tokens (speculation, a busy
+detokenizer) counts as several; read in the source of SGLang 0.5.9 and 0.5.23. ``/generate`` counts in the
+same way but knows no template, and repeats the whole text in every event: it serves models without a
+template.
 """
 
 from __future__ import annotations

@@ -74,9 +74,9 @@ def effective_size(series: NDArray[np.float64]) -> float:
 def estimate(waves: Sequence[NDArray[np.float64]], durations: Sequence[NDArray[np.float64]]) -> Estimate:
     """Mean rate over all bins, weighted by their length, and its interval.
 
-    Two intervals are made and the wider is given: over the bins, by their effective number, and over the means
-    of whole waves (batch means, Law and Kelton, "Simulation Modeling and Analysis", ch. 9), which also sees
-    that waves differ as their prompts do. Both use Student's t.
+    Two intervals are made and the wider is given: over the bins, by their effective number, and over the
+    means of whole waves (batch means, Law and Kelton, "Simulation Modeling and Analysis", ch. 9), which also
+    sees that waves differ as their prompts do. Both use Student's t.
     """
     bins, weights = np.concatenate(waves), np.concatenate(durations)
     mean = float(np.average(bins, weights=weights))

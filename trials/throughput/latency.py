@@ -43,7 +43,7 @@ def first_token_ms(waves: Sequence[MeasuredWave]) -> Percentiles:
 
 
 def inter_token_ms(waves: Sequence[MeasuredWave]) -> Percentiles:
-    """Time between two arrivals of a stream in the steady window, of one token or several: what a reader sees."""
+    """Time between two arrivals in the steady window, of one token or several: what a reader sees."""
     gaps = [np.diff(_inside(stream, wave.window)) for wave in waves for stream in wave.streams]
     return percentiles(np.concatenate(gaps) if gaps else ())
 
