@@ -128,9 +128,15 @@ class Limits(Plan):
 
 
 class ReferenceAnswer(Plan):
-    """One greedy answer of the baseline: what later settings are compared with."""
+    """One greedy answer of the baseline: what later settings are compared with.
+
+    Attributes:
+        prompt_ids: The prompt as the server's tokenizer cut it.
+        logprobs: Of each token of the answer when it was decoded, nats.
+    """
 
     prompt: str
+    prompt_ids: tuple[int, ...] = ()
     token_ids: tuple[int, ...]
     logprobs: tuple[float, ...]
     text: str
@@ -141,7 +147,9 @@ class TrialPlan(Plan):
 
     Attributes:
         folder: The trial's own folder; ``server.log`` is written there.
-        mark: Value of ``AUTOTUNE_MARK`` in every process that the trial starts, ``STUDY_ID:TRIAL:BOOT``.
+        workspace: The study's folder, for what its trials share: ports used, the simulated box's state.
+        cache: Folder for what outlives a study: the flag catalogues of installed servers.
+        mark: ``STUDY_ID:TRIAL``; processes of its boot N carry ``AUTOTUNE_MARK=STUDY_ID:TRIAL:N``.
         reference: The baseline's answers, empty while there is no baseline.
         hopeless_below: tok/s at the main level below which a measurement is given up, or None.
         stage_timeouts_s: Longest silence per stage, learned from earlier boots, s (else the floor).
@@ -151,6 +159,8 @@ class TrialPlan(Plan):
     bench: BenchPlan
     limits: Limits = Limits()
     folder: Path
+    workspace: Path
+    cache: Path
     mark: str
     reference: tuple[ReferenceAnswer, ...] = ()
     hopeless_below: float | None = None

@@ -3,44 +3,71 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from autotune.night.asking import Request, Role
 from autotune.trial_view import TrialView
 from trials.settings import Settings
 
-Canonical = Callable[[Mapping[str, Any]], Hashable]
+
+@dataclass(frozen=True)
+class Wish:
+    """Settings that the user asked to try, with the inbox request that asks for them."""
+
+    id: int
+    settings: Settings
 
 
-def next_request(
-    history: Sequence[TrialView],
-    baseline: Settings,
-    known_good: Sequence[Settings],
-    wishes: Sequence[Settings],
-    canonical: Canonical,
-) -> Request | None:
-    """The next trial with given settings, None when the sampler may choose.
+@dataclass(frozen=True)
+class Agenda:
+    """The settings that come before any proposal.
 
-    Args:
-        baseline: The settings that everything is compared with; may be empty (the command as given).
+    Attributes:
+        baseline: What everything is compared with; may be empty (the command as given).
         known_good: The other ``[[known_good]]`` entries, in order.
-        wishes: Settings that the user asked to try, oldest first.
+        canonical: Key under which two settings are the same.
+        is_whole: True for settings that lack nothing; a trial that died while it was drawn has not all.
     """
-    if not any(trial.role == "baseline" for trial in history):
-        return Request(baseline, "baseline", "your own settings, to compare with")
-    return _repeat(history) or _first_new(history, known_good, wishes, canonical)
 
+    baseline: Settings
+    known_good: Sequence[Settings]
+    canonical: Callable[[Mapping[str, Any]], Hashable]
+    is_whole: Callable[[Mapping[str, Any]], bool]
 
-def _repeat(history: Sequence[TrialView]) -> Request | None:
-    repeated = {trial.replicate_of for trial in history}
-    for trial in history:
-        if trial.role in ("canary", "final") or trial.number in repeated:
-            continue
-        if trial.interrupted:
-            return _again(trial, f"trial {trial.number} was interrupted before it could answer")
-        if trial.environment_failed and not _was_the_repeat(trial, history):
-            return _again(trial, f"the machine, not the settings, ended trial {trial.number}")
-    return None
+    def next(self, history: Sequence[TrialView], wishes: Sequence[Wish]) -> Request | None:
+        """The next trial with given settings, None when the sampler may choose."""
+        if not any(trial.role == "baseline" for trial in history):
+            return Request(self.baseline, "baseline", "your own settings, to compare with")
+        return self._repeat(history) or self._known_good(history) or self._wished(wishes)
+
+    def _repeat(self, history: Sequence[TrialView]) -> Request | None:
+        repeated = {trial.replicate_of for trial in history}
+        for trial in history:
+            if trial.number in repeated or not self._may_repeat(trial):
+                continue
+            if trial.interrupted:
+                return _again(trial, f"trial {trial.number} was interrupted before it could answer")
+            if trial.environment_failed and not _was_the_repeat(trial, history):
+                return _again(trial, f"the machine, not the settings, ended trial {trial.number}")
+        return None
+
+    def _may_repeat(self, trial: TrialView) -> bool:
+        if trial.role == "baseline":
+            return True
+        return trial.role == "search" and self.is_whole(trial.settings)
+
+    def _known_good(self, history: Sequence[TrialView]) -> Request | None:
+        tried = {trial.asked for trial in history}
+        for settings in self.known_good:
+            if self.canonical(settings) not in tried:
+                return Request(settings, "search", "known good, from study.toml")
+        return None
+
+    def _wished(self, wishes: Sequence[Wish]) -> Request | None:
+        for wish in wishes:
+            return Request(wish.settings, "search", "you asked for it", wish=wish.id)
+        return None
 
 
 def _again(trial: TrialView, why: str) -> Request:
@@ -52,18 +79,3 @@ def _was_the_repeat(trial: TrialView, history: Sequence[TrialView]) -> bool:
     """Whether these settings have failed for the environment's sake before."""
     earlier = (past for past in history if past.number < trial.number)
     return any(past.environment_failed and past.asked == trial.asked for past in earlier)
-
-
-def _first_new(
-    history: Sequence[TrialView],
-    known_good: Sequence[Settings],
-    wishes: Sequence[Settings],
-    canonical: Canonical,
-) -> Request | None:
-    tried = {trial.asked for trial in history}
-    known = ((settings, "known good, from study.toml") for settings in known_good)
-    wished = ((settings, "you asked for it") for settings in wishes)
-    for settings, why in (*known, *wished):
-        if canonical(settings) not in tried:
-            return Request(settings, "search", why)
-    return None

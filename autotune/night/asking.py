@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
@@ -22,22 +23,29 @@ class Request:
     Attributes:
         why: One sentence for the table and the page.
         replicate_of: The trial whose settings are repeated, None for new ones.
+        wish: Id of the inbox request that it answers, None without one.
     """
 
     settings: Settings
     role: Role
     why: str
     replicate_of: int | None = None
+    wish: int | None = None
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A RUNNING trial."""
+    """A RUNNING trial.
+
+    Attributes:
+        key: Canonical key of the settings.
+    """
 
     number: int
     trial_id: int
     role: Role
     settings: Settings
+    key: Hashable
     proposal: dict[str, Any] = field(default_factory=dict)
     replicate_of: int | None = None
 
@@ -56,7 +64,8 @@ def ask_sampler(study: Study, storage: BaseStorage, space: SearchSpace) -> Asked
     settings = dict(space.suggest(trial))
     storage.set_trial_user_attr(trial._trial_id, "role", "search")
     proposal = dict(storage.get_trial(trial._trial_id).user_attrs.get("proposal", {}))
-    return Asked(trial.number, trial._trial_id, "search", settings, proposal)
+    key = space.canonical(settings)
+    return Asked(trial.number, trial._trial_id, "search", settings, key, proposal)
 
 
 def ask_requested(study: Study, storage: BaseStorage, space: SearchSpace, request: Request) -> Asked:
@@ -78,7 +87,15 @@ def ask_requested(study: Study, storage: BaseStorage, space: SearchSpace, reques
     )
     trial_id = storage.create_new_trial(study._study_id, template_trial=template)
     number = storage.get_trial(trial_id).number
-    return Asked(number, trial_id, request.role, dict(request.settings), proposal, request.replicate_of)
+    return Asked(
+        number=number,
+        trial_id=trial_id,
+        role=request.role,
+        settings=dict(request.settings),
+        key=space.canonical(request.settings),
+        proposal=proposal,
+        replicate_of=request.replicate_of,
+    )
 
 
 def _proposal(request: Request) -> dict[str, Any]:

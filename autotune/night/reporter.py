@@ -17,7 +17,9 @@ class Reporter(Protocol):
     def notice(self, sentence: str) -> None:
         """Something of the night itself worth a line."""
 
-    def trial_started(self, asked: Asked, place: int, planned: int | None, seconds_left: float | None) -> None:
+    def trial_started(
+        self, asked: Asked, place: int, planned: int | None, seconds_left: float | None
+    ) -> None:
         """Trial ``place`` of ``planned`` (None: open-ended) begins."""
 
     def stage(self, stage: Stage, seconds: float) -> None:

@@ -1,0 +1,113 @@
+"""The night itself: ask, run, tell, until the budget is used up or somebody or something says stop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+
+from autotune.night.agenda import Agenda, Wish
+from autotune.night.asking import Asked
+from autotune.night.clock import NightClock
+from autotune.night.inbox_watch import grant
+from autotune.night.reporter import Reporter
+from autotune.night.settling import Settling
+from autotune.night.sickness import sick
+from autotune.night.stop_requests import StopRequests
+from autotune.night.study_book import StudyBook
+from autotune.search import SpaceUsedUpError
+from autotune.trial_view import TrialView
+from autotune.verdict import Verdict
+from db.journal import Journal
+from trials.outcome import AnyOutcome
+
+DONE, FAILED, INTERRUPTED = 0, 1, 130
+
+
+@dataclass(frozen=True)
+class NightResult:
+    """How a night ended.
+
+    Attributes:
+        exit_code: 0 done, 1 the machine is at fault, 130 interrupted; the study is resumable in all cases.
+        sentence: The same in words.
+    """
+
+    exit_code: int
+    sentence: str
+
+
+@dataclass
+class Night:
+    """One run of a study.
+
+    Attributes:
+        run: Runs one asked trial.
+        wishes: What the user wants tried, oldest first.
+        decide: The verdict over a history.
+    """
+
+    book: StudyBook
+    journal: Journal
+    agenda: Agenda
+    clock: NightClock
+    settling: Settling
+    reporter: Reporter
+    requests: StopRequests
+    run_asked: Callable[[Asked, Sequence[TrialView]], AnyOutcome]
+    wishes: Callable[[Sequence[TrialView]], Sequence[Wish]]
+    decide: Callable[[Sequence[TrialView]], Verdict]
+
+    def run(self) -> NightResult:
+        """Run trials until there is a reason to end."""
+        best: int | None = None
+        while True:
+            history = self.book.history()
+            if end := self._over(history):
+                return end
+            try:
+                asked = self._ask(history)
+            except SpaceUsedUpError as error:
+                return NightResult(DONE, str(error))
+            end = self._one_trial(asked, history)
+            best = self._tell_best(best)
+            if end is not None:
+                return end
+
+    def _over(self, history: Sequence[TrialView]) -> NightResult | None:
+        if self.requests.now.is_set():
+            return NightResult(INTERRUPTED, "stopped before its end; run the same command to go on")
+        if self.requests.after_trial.is_set():
+            return NightResult(DONE, "stopped after the trial, as asked; run the same command to go on")
+        if reason := self.clock.used_up(history):
+            return NightResult(DONE, reason)
+        if reason := sick(history):
+            return NightResult(FAILED, reason)
+        return None
+
+    def _ask(self, history: Sequence[TrialView]) -> Asked:
+        request = self.agenda.next(history, self.wishes(history))
+        if request is None:
+            return self.book.propose()
+        asked = self.book.start(request)
+        if request.wish is not None:
+            grant(self.journal, request.wish, asked.number)
+        return asked
+
+    def _one_trial(self, asked: Asked, history: Sequence[TrialView]) -> NightResult | None:
+        place = self.clock.done(history) + 1
+        self.reporter.trial_started(asked, place, self.clock.planned, self.clock.seconds_left(history))
+        outcome = self.run_asked(asked, history)
+        settled = self.settling.settle(asked, outcome, history)
+        self.reporter.trial_ended(asked, settled.outcome)
+        if settled.end_night is None:
+            return None
+        self.journal.notice(settled.end_night, "error", asked.number)
+        return NightResult(FAILED, settled.end_night)
+
+    def _tell_best(self, before: int | None) -> int | None:
+        verdict = self.decide(self.book.history())
+        if verdict.best is None or verdict.throughput is None or verdict.best == before:
+            return before
+        self.journal.verdict(asdict(verdict))
+        self.reporter.best(verdict.best, verdict.throughput.tok_s)
+        return verdict.best

@@ -1,0 +1,95 @@
+"""A study file, opened for running: described, compared with the study file of the user, its book at hand."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from datetime import datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import optuna
+
+from autotune.night.study_book import StudyBook
+from autotune.search import CrashAwareSampler, SpaceError
+from autotune.spec import StudySpec
+from autotune.spec_problems import SpecError
+from db import queries
+from db.engine import open_storage
+from db.journal import Journal, StudyCard
+from trials.flags import FlagCatalogue
+from trials.gpus import GpuProbe
+from trials.secrets import redact_text, secrets_in
+
+STUDY_FILE = "study.db"
+Forbidden = Callable[[Mapping[str, Any]], str | None]
+
+
+def describe(journal: Journal, spec: StudySpec, catalogue: FlagCatalogue, probe: GpuProbe) -> str:
+    """Write what the study is.
+
+    Returns:
+        The study's uuid, the same for all its runs.
+    """
+    with journal.engine.connect() as connection:
+        known = queries.study(connection)
+    secrets = secrets_in(spec.server.args, spec.server.env)
+    card = StudyCard(
+        uuid=known.uuid if known else str(uuid.uuid4()),
+        name=spec.name,
+        simulated=spec.server.simulated,
+        spec_toml=redact_text(spec.portable_text(), secrets),
+        spec=json.loads(redact_text(json.dumps(spec.plain()), secrets)),
+        versions={
+            "autotune": metadata.version("sglang-autotune"),
+            "sglang": catalogue.version,
+            "driver": probe.driver_version(),
+        },
+        gpus=[asdict(card) for card in probe.cards()],
+    )
+    journal.describe_study(card)
+    return card.uuid
+
+
+def open_book(path: Path, journal: Journal, spec: StudySpec, forbidden: Forbidden) -> StudyBook:
+    """Open the study's trials.
+
+    Raises:
+        SpecError: If the study was run with another space: the sentence names the key.
+    """
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    limits = spec.limits.model_dump(exclude_none=True)
+    sampler = CrashAwareSampler(spec.space, seed=spec.study.seed, forbidden=forbidden, limits=limits)
+    book = StudyBook(
+        spec.name,
+        open_storage(path),
+        journal,
+        spec.space,
+        sampler,
+        main_level=spec.bench.main_level,
+        simulated=spec.server.simulated,
+    )
+    _check_same_space(book, spec)
+    return book
+
+
+def seconds_spent(journal: Journal) -> float:
+    """What the study's earlier trials have taken, s; those that died with their runner left out."""
+    with journal.engine.connect() as connection:
+        rows = queries.trials(connection)
+    return sum(
+        (datetime.fromisoformat(row.ended_at) - datetime.fromisoformat(row.started_at)).total_seconds()
+        for row in rows
+        if row.started_at and row.ended_at and row.outcome != "interrupted"
+    )
+
+
+def _check_same_space(book: StudyBook, spec: StudySpec) -> None:
+    for trial in book.study.get_trials(deepcopy=False):
+        try:
+            spec.space.check_stored(trial.distributions)
+        except SpaceError as error:
+            raise SpecError([spec.problem(("space", error.setting), str(error))]) from error

@@ -1,0 +1,94 @@
+"""The dashboard as a process of its own: it can die or be killed without the night noticing."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+
+from autotune.spec import DashboardSection
+
+_TRIED_PORTS = 20
+_UP_WITHIN_S = 20.0
+_ENDS_WITHIN_S = 5.0
+_LOG = "dashboard.log"
+
+
+class PageError(RuntimeError):
+    """The dashboard did not come up; the night goes on without it."""
+
+
+@contextmanager
+def page(folder: Path, where: DashboardSection) -> Iterator[str]:
+    """Serve the studies beside ``folder`` while the block runs.
+
+    Yields:
+        The study's address. The port is the next free one if the wanted one is taken.
+
+    Raises:
+        PageError: If it does not come up.
+    """
+    port = free_port(where.host, where.port)
+    command = [sys.executable, "-m", "autotune.dashboard", str(folder.parent)]
+    command += ["--host", where.host, "--port", str(port)]
+    with (folder / _LOG).open("ab") as log:
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+        )
+    try:
+        address = f"http://{_dialable(where.host)}:{port}"
+        _wait_until_up(process, address, folder / _LOG)
+        yield f"{address}/studies/{folder.name}"
+    finally:
+        _end(process)
+
+
+def free_port(host: str, wanted: int) -> int:
+    """The wanted port, or the first free one above it.
+
+    Raises:
+        PageError: If none of the next ones is free.
+    """
+    for port in range(wanted, wanted + _TRIED_PORTS):
+        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((host, port))
+            except OSError:
+                continue
+            return port
+    raise PageError(
+        f"ports {wanted} to {wanted + _TRIED_PORTS - 1} on {host} are all taken; set [dashboard] port"
+    )
+
+
+def _dialable(host: str) -> str:
+    return "127.0.0.1" if host in ("0.0.0.0", "::") else host
+
+
+def _wait_until_up(process: subprocess.Popen[bytes], address: str, log: Path) -> None:
+    deadline = time.monotonic() + _UP_WITHIN_S
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            raise PageError(f"the dashboard ended with code {process.returncode}; its log is {log}")
+        try:
+            if httpx.get(f"{address}/healthz", timeout=2, trust_env=False).is_success:
+                return
+        except httpx.HTTPError:
+            time.sleep(0.1)
+    raise PageError(f"the dashboard did not answer within {_UP_WITHIN_S:.0f} s; its log is {log}")
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(_ENDS_WITHIN_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

@@ -1,0 +1,177 @@
+"""One run of a study, from its lock to its last sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from functools import partial
+from pathlib import Path
+
+import psutil
+
+from autotune.baseline import known_good_settings
+from autotune.night.agenda import Agenda
+from autotune.night.clock import NightClock
+from autotune.night.inbox_watch import InboxWatch, open_wishes
+from autotune.night.lock import Holder, RunnerLock
+from autotune.night.loop import FAILED, Night, NightResult
+from autotune.night.opening import STUDY_FILE, Forbidden, describe, open_book, seconds_spent
+from autotune.night.page import PageError, page
+from autotune.night.plans import Plans, cache_folder
+from autotune.night.recovery import recover
+from autotune.night.reporter import Reporter
+from autotune.night.running import Runner, RunTrial
+from autotune.night.settling import Settling
+from autotune.night.stop_requests import StopRequests
+from autotune.spec import StudySpec
+from autotune.trial_view import TrialView
+from autotune.verdict import Verdict, decide
+from db import queries
+from db.journal import Journal
+from trials import run_trial as run_real_trial
+from trials.flags import FlagCatalogue, load_catalogue
+from trials.gpus import GpuProbe
+from trials.launch import box_state
+from trials.model_facts import ModelFacts
+from trials.probes import open_probe
+from trials.rules import forbidden
+from trials.settings import Settings
+from trials.stopping import stop_policy
+
+
+def run_night(
+    spec: StudySpec,
+    folder: Path,
+    *,
+    reporter: Reporter,
+    dashboard: bool,
+    run_trial: RunTrial = run_real_trial,
+) -> NightResult:
+    """Run, or go on with, a study.
+
+    Args:
+        folder: The study's own folder; made when it is not there.
+        dashboard: Serve the study's page while the night runs.
+        run_trial: What lives a trial; tests give a stand-in.
+
+    Raises:
+        CatalogueError: If the server cannot be asked what it accepts.
+        SpecError: If the study file does not fit the server, or the study that is there already.
+        StudyFileError: If the study file is not one of ours, or of a newer autotune.
+        StudyIsRunningError: If somebody else runs it.
+    """
+    catalogue = load_catalogue(spec.server, cache_folder())
+    known_good = known_good_settings(spec, catalogue)
+    folder.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as stack:
+        lock = stack.enter_context(RunnerLock(folder))
+        probe = stack.enter_context(closing(open_probe(spec.server, box_state(folder))))
+        journal = stack.enter_context(Journal.open(folder / STUDY_FILE, create=True))
+        opened = _Opened(spec, folder, catalogue, known_good, probe, journal, reporter)
+        if lock.dead_runner is not None:
+            opened.say(f"the last runner ({lock.dead_runner}) died; its study is taken over")
+        requests = StopRequests()
+        stack.enter_context(requests.listening())
+        stack.enter_context(InboxWatch(journal, requests))
+        if dashboard:
+            stack.enter_context(_page(spec, folder, reporter))
+        return opened.run(requests, run_trial)
+
+
+@contextmanager
+def _page(spec: StudySpec, folder: Path, reporter: Reporter) -> Iterator[None]:
+    """The study's page, if it comes up: a night never fails for want of it."""
+    try:
+        with page(folder, spec.dashboard) as url:
+            reporter.page(url)
+            yield
+    except PageError as error:
+        reporter.notice(str(error))
+        yield
+
+
+class _Opened:
+    """A study with everything open that a run needs."""
+
+    def __init__(
+        self,
+        spec: StudySpec,
+        folder: Path,
+        catalogue: FlagCatalogue,
+        known_good: Sequence[Settings],
+        probe: GpuProbe,
+        journal: Journal,
+        reporter: Reporter,
+    ) -> None:
+        self._spec = spec
+        self._folder = folder
+        self._known_good = known_good
+        self._probe = probe
+        self._journal = journal
+        self._reporter = reporter
+        self._uuid = describe(journal, spec, catalogue, probe)
+        self._forbidden = _rules(spec, probe)
+        self._book = open_book(folder / STUDY_FILE, journal, spec, self._forbidden)
+
+    def say(self, sentence: str) -> None:
+        self._journal.notice(sentence)
+        self._reporter.notice(sentence)
+
+    def run(self, requests: StopRequests, run_trial: RunTrial) -> NightResult:
+        earlier_s = seconds_spent(self._journal)
+        me = Holder.me()
+        self._journal.begin_run(
+            pid=me.pid, boot_id=me.boot_id, process_started=psutil.Process().create_time()
+        )
+        result = self._recover() or self._night(requests, run_trial, earlier_s).run()
+        self._journal.end_run(result.sentence)
+        return result
+
+    def _recover(self) -> NightResult | None:
+        found = recover(self._book, self._journal, self._uuid, self._probe, stop_policy(self._spec.server))
+        for sentence in found.sentences:
+            self.say(sentence)
+        return NightResult(FAILED, found.left_behind) if found.left_behind else None
+
+    def _night(self, requests: StopRequests, run_trial: RunTrial, earlier_s: float) -> Night:
+        spec, journal, book = self._spec, self._journal, self._book
+        plans = Plans(spec, self._folder, self._uuid)
+        runner = Runner(
+            spec.bench, spec.server.simulated, plans, journal, self._reporter, requests, run_trial
+        )
+        return Night(
+            book=book,
+            journal=journal,
+            agenda=self._agenda(),
+            clock=NightClock(spec.study, earlier_s),
+            settling=Settling(book, journal, lambda asked: runner.run(asked, book.history())),
+            reporter=self._reporter,
+            requests=requests,
+            run_asked=runner.run,
+            wishes=partial(open_wishes, journal, space=spec.space, forbidden=self._forbidden),
+            decide=self._decide,
+        )
+
+    def _agenda(self) -> Agenda:
+        space = self._spec.space
+        baseline, *others = self._known_good or [{}]
+        return Agenda(baseline, others, space.canonical, lambda settings: not space.missing(settings))
+
+    def _decide(self, history: Sequence[TrialView]) -> Verdict:
+        spec = self._spec
+        with self._journal.engine.connect() as connection:
+            pinned = queries.pinned_baseline(connection)
+        return decide(
+            history,
+            spec.bench.main_level,
+            spec.limits,
+            pinned=pinned,
+            simulated=spec.server.simulated,
+        )
+
+
+def _rules(spec: StudySpec, probe: GpuProbe) -> Forbidden:
+    """The known rules for this machine and this model."""
+    cards = len(probe.cards()) or None
+    model = ModelFacts.read(spec.server.model_path)
+    return lambda settings: forbidden(dict(settings), gpu_count=cards, model=model)

@@ -1,0 +1,107 @@
+"""From a started process to a server that has made a token: followed, timed, given up when it is silent."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+import httpx
+
+from trials.endings import Asked, Died, Hung
+from trials.launch import Launch
+from trials.log_follower import LogFollower
+from trials.outcome import Stage
+from trials.readiness import ready_generation
+from trials.recorder import StopSignal
+from trials.server import ServerProcess
+from trials.settings import TrialPlan
+
+POLL_S = 0.05
+_ASK_HEALTH_EVERY_S = 1.0
+
+SILENCE_FLOOR_S: Mapping[Stage, float] = {
+    Stage.START: 180,
+    Stage.INIT_DISTRIBUTED: 180,
+    Stage.LOAD_WEIGHTS: 900,
+    Stage.KV_POOL: 180,
+    Stage.GRAPH_CAPTURE: 600,
+    Stage.WARM_UP: 300,
+}
+"""Longest silence of the log that is waited for at each stage when nothing was learned yet, s.
+
+Loading and capturing print progress, but a cold page cache or a JIT compiler can be quiet for minutes.
+"""
+GENERATION_TIMEOUT_S = 120.0
+
+
+class Boot:
+    """One boot in progress."""
+
+    def __init__(
+        self, server: ServerProcess, follower: LogFollower, plan: TrialPlan, launch: Launch, stop: StopSignal
+    ) -> None:
+        self._server = server
+        self._follower = follower
+        self._plan = plan
+        self._launch = launch
+        self._stop = stop
+        self._stage = Stage.START
+        self._begun = time.monotonic()
+        self._asked_health = self._begun
+
+    def wait_until_ready(self) -> float:
+        """Follow the boot to its end and make one token.
+
+        Returns:
+            How long it took, s.
+
+        Raises:
+            Died: If the server ended.
+            MeasureError: If it said that it is ready and then made no token.
+            Hung: If it was silent, or took, too long.
+            Asked: If the stop signal was set.
+        """
+        while not self._says_ready():
+            self._give_up_if_over()
+            time.sleep(POLL_S)
+        launch = self._launch
+        ready_generation(launch.url, GENERATION_TIMEOUT_S, stop=self._stop, api_key=launch.api_key)
+        self._follower.poll()
+        return time.monotonic() - self._begun
+
+    def _says_ready(self) -> bool:
+        self._follower.poll()
+        self._stage = max(self._stage, self._follower.boot_log.stage, key=lambda stage: stage.order)
+        if not self._follower.boot_log.ready and not self._is_healthy():
+            return False
+        return self._server.owns_port(self._launch.port)
+
+    def _is_healthy(self) -> bool:
+        """For servers whose log level hides the ready line."""
+        now = time.monotonic()
+        if now - self._asked_health < _ASK_HEALTH_EVERY_S:
+            return False
+        self._asked_health = now
+        try:
+            return (
+                httpx.get(f"{self._launch.url}/health", timeout=5, trust_env=False).status_code
+                == httpx.codes.OK
+            )
+        except httpx.HTTPError:
+            return False
+
+    def _give_up_if_over(self) -> None:
+        if self._server.poll() is not None:
+            raise Died
+        if self._stop.is_set():
+            raise Asked
+        patience = self._patience_s()
+        if self._follower.silent_s() > patience:
+            raise Hung(self._stage, f"silent for {patience:.0f} s at stage {self._stage}")
+        limit = self._plan.server.boot_timeout_s
+        if time.monotonic() - self._begun > limit:
+            raise Hung(self._stage, f"not ready after boot_timeout_s = {limit:g} s, at stage {self._stage}")
+
+    def _patience_s(self) -> float:
+        learned = self._plan.stage_timeouts_s.get(self._stage)
+        return learned if learned is not None else SILENCE_FLOOR_S.get(self._stage, 300)

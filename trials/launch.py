@@ -1,0 +1,62 @@
+"""What is needed to start one server: its command, its port and where it writes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from trials.command import Command, build_command
+from trials.flags import FlagCatalogue
+from trials.port_book import PortBook
+from trials.settings import Settings, TrialPlan
+
+BOX_STATE_VARIABLE = "AUTOTUNE_BOX_STATE"
+_HOST = "127.0.0.1"
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One server start.
+
+    Attributes:
+        url: Where the server will answer.
+        api_key: The key that the server's own arguments demand of clients, None without.
+    """
+
+    command: Command
+    port: int
+    url: str
+    log_path: Path
+    api_key: str | None
+
+
+def prepare(settings: Settings, plan: TrialPlan, catalogue: FlagCatalogue, boot: int) -> Launch:
+    """Choose a port and build the command.
+
+    Raises:
+        trials.command.SettingError: If the server cannot express a setting.
+        trials.ports.NoFreePortError: If no port is left.
+    """
+    port = PortBook(plan.workspace).take()
+    command = build_command(settings, plan.server, catalogue, port=port, host=_HOST)
+    if plan.server.simulated:
+        state = {BOX_STATE_VARIABLE: str(box_state(plan.workspace))}
+        command = Command(command.argv, {**command.env, **state})
+    name = "server.log" if boot == 1 else f"server-{boot}.log"
+    return Launch(
+        command, port, f"http://{_HOST}:{port}", plan.folder / name, _value_of("--api-key", plan.server.args)
+    )
+
+
+def box_state(workspace: Path) -> Path:
+    """Where the simulated box of a study keeps its imagined GPU memory."""
+    return workspace / "box"
+
+
+def _value_of(option: str, args: Sequence[str]) -> str | None:
+    for index, word in enumerate(args):
+        name, equals, value = word.partition("=")
+        if name == option:
+            return value if equals else next(iter(args[index + 1 :]), None)
+    return None

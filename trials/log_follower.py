@@ -1,0 +1,39 @@
+"""A server's log while it runs: new lines become events, and what they say is remembered."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from trials.boot_log import BootLog, Event, StageChanged
+from trials.log_tail import LogTail
+from trials.outcome import Stage
+
+
+class LogFollower:
+    """Feeds a log to a BootLog.
+
+    Attributes:
+        boot_log: What the log has said so far.
+    """
+
+    def __init__(self, tail: LogTail, on_stage: Callable[[Stage], None]) -> None:
+        self.boot_log = BootLog()
+        self._tail = tail
+        self._on_stage = on_stage
+        self._last_output = time.monotonic()
+
+    def poll(self) -> list[Event]:
+        """What the log has said since the last call."""
+        before = self._tail.offset
+        events = [event for line in self._tail.lines() for event in self.boot_log.feed(line)]
+        if self._tail.offset != before:
+            self._last_output = time.monotonic()
+        for event in events:
+            if isinstance(event, StageChanged):
+                self._on_stage(event.stage)
+        return events
+
+    def silent_s(self) -> float:
+        """How long the log has said nothing, s."""
+        return time.monotonic() - self._last_output
