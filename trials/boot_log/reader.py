@@ -47,10 +47,12 @@ class BootLog(BootFacts):
     def activity(self, rank: str) -> Stage:
         """What one rank is doing now. It may go back: a draft model is loaded after the target's graphs.
 
-        The launcher has no tags; its own lines say where it is, else the furthest rank does.
+        Beside tagged ranks a line without tags is the launcher's: it is where the furthest rank is.
         """
         if self.ready:
             return Stage.READY
+        if not rank and any(self._activity):
+            return self.stage
         return self._activity.get(rank, self.stage)
 
     def report(self) -> BootReport:

@@ -1,1 +1,8 @@
-"""What a server's death means."""
+"""What a server's death means: ``diagnose`` reads its log, the families under ``families/`` are the rules."""
+
+from trials.failures.diagnose import diagnose
+from trials.failures.facts import MachineFacts
+from trials.failures.files import diagnose_file
+from trials.failures.verdict import Diagnosis
+
+__all__ = ["Diagnosis", "MachineFacts", "diagnose", "diagnose_file"]

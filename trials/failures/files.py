@@ -1,0 +1,113 @@
+"""Logs as they lie around: compressed, cut off, coloured, with binary junk, of any length."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Final, cast
+
+from trials.failures.diagnose import Reading, conclude
+from trials.failures.facts import MachineFacts
+from trials.failures.relevance import may_matter
+from trials.failures.verdict import Diagnosis
+from trials.outcome import Stage
+from trials.settings import Settings
+
+CHUNK: Final = 1 << 17
+"""Bytes that are looked at together: a chunk in which nothing can matter is only counted."""
+
+MAX_LINE: Final = 1 << 16
+
+_MAGIC: Final = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
+
+
+class LogError(ValueError):
+    """A log that cannot be read; says why in one sentence."""
+
+
+def diagnose_file(
+    path: Path,
+    *,
+    exit_code: int | None = None,
+    stage: Stage | None = None,
+    settings: Settings | None = None,
+    facts: MachineFacts | None = None,
+) -> Diagnosis:
+    """Say what became of the server that wrote a log file. Arguments as for ``diagnose``.
+
+    gzip, bzip2, xz and (Python 3.14 and later) zstd files are recognised by their first bytes, whatever
+    their name. Memory stays under some 50 MB whatever the length.
+
+    Raises:
+        LogError: If the file cannot be opened, or is compressed in a way that this Python cannot read.
+    """
+    reading = Reading()
+    try:
+        with _opened(path) as stream:
+            for number, line in _relevant_lines(stream, reading):
+                reading.feed(number, line)
+    except OSError as error:
+        raise LogError(f"{path}: cannot be read: {error.strerror or error}") from error
+    return conclude(reading, exit_code=exit_code, stage=stage, settings=settings, facts=facts)
+
+
+def _relevant_lines(stream: IO[bytes], reading: Reading) -> Iterator[tuple[int, bytes]]:
+    """The lines that can matter, with their numbers. Everything counts while a traceback is open."""
+    number = 0
+    for chunk in _whole_lines(stream):
+        if not reading.incidents.inside and not may_matter(chunk):
+            number += chunk.count(b"\n")
+            continue
+        for line in chunk.removesuffix(b"\n").split(b"\n"):
+            number += 1
+            if reading.incidents.inside or may_matter(line):
+                yield number, line[:MAX_LINE]
+
+
+def _whole_lines(stream: IO[bytes]) -> Iterator[bytes]:
+    """Chunks that end with a line. A line without end is cut, so that junk cannot fill the memory."""
+    rest = b""
+    while chunk := _read(stream):
+        end = chunk.rfind(b"\n") + 1
+        if end == 0 and len(rest) < 8 * CHUNK:
+            rest += chunk
+            continue
+        yield rest + chunk[:end] if end else rest + chunk + b"\n"
+        rest = chunk[end:] if end else b""
+    if rest:
+        yield rest
+
+
+def _read(stream: IO[bytes]) -> bytes:
+    """The next bytes; a compressed file that was cut off ends where it was cut."""
+    try:
+        return stream.read(CHUNK)
+    except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile):
+        return b""
+
+
+def _opened(path: Path) -> IO[bytes]:
+    with path.open("rb") as plain:
+        start = plain.read(6)
+    packing = next((name for magic, name in _MAGIC.items() if start.startswith(magic)), None)
+    if packing == "gzip":
+        return cast(IO[bytes], gzip.open(path))
+    if packing == "bzip2":
+        return bz2.open(path)
+    if packing == "xz":
+        return lzma.open(path)
+    if packing == "zstd":
+        return _opened_zstd(path)
+    return path.open("rb")
+
+
+def _opened_zstd(path: Path) -> IO[bytes]:
+    try:
+        from compression import zstd  # type: ignore[import-not-found, unused-ignore]  # Python 3.14
+    except ImportError:
+        raise LogError(f"{path}: is zstd; unpack it first (`zstd -d`), Python before 3.14 cannot") from None
+    return cast(IO[bytes], zstd.open(path))

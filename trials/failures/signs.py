@@ -1,0 +1,125 @@
+"""What marks an incident in a log, and what never is the cause however loud it is. All SGLang wording."""
+
+from __future__ import annotations
+
+import re
+from typing import Final, Literal, TypeAlias
+
+Strength: TypeAlias = Literal["strong", "weak"]
+
+INCIDENTS: Final[tuple[tuple[Strength, str], ...]] = (
+    # A process says why it dies.
+    ("strong", r"(?:\w+ hit an exception: |Initialization failed\. warmup error)"),
+    ("strong", r"Process [\w:.-]+:$"),
+    (
+        "strong",
+        r"(?:[\w./-]+(?: \w+)?): error: "
+        r"(?:unrecognized arguments|argument |ambiguous option|the following)",
+    ),
+    ("strong", r"(?:ERROR: +)?\[Errno 98\] "),
+    ("strong", r"(?:.{0,80} )?[Ww]atchdog timeout \(self\.watchdog_timeout=(?![^)]*self\.soft=True)"),
+    ("strong", r".{0,200}Watchdog caught collective operation timeout"),
+    ("strong", r"Fatal Python error: "),
+    ("strong", r"terminate called after throwing"),
+    ("strong", r"!+ ?Segfault encountered"),
+    ("strong", r"Subprocess \S+ \(pid=\d+\) crashed with exit code"),
+    ("strong", r"Signal SIGTERM received while health check failed"),
+    (
+        "strong",
+        r"(?:.{0,120}: line \d+: +\d+ )?(?:Bus error|Segmentation fault|Illegal instruction)\b"
+        r".{0,80}(?:core dumped|$)",
+    ),
+    # It may have been caught.
+    ("weak", r"Health check failed\. Server couldn't get a response from detokenizer"),
+    ("weak", r"Exception in thread "),
+    (
+        "weak",
+        r"(?:\S*(?:bash|sh|env|exec)): .{0,200}(?:command not found|No such file or directory|not found$)",
+    ),
+    ("weak", r"(?:docker|podman|Error): .{0,300}(?:daemon|container|image|manifest|runtime|device driver)"),
+    ("weak", r"\S*python[\d.]*: (?:can't open file|No module named|Error while finding module)"),
+    ("weak", r"exec: .{0,120}: not found"),
+    ("weak", r"nvidia-container-cli: "),
+    ("weak", r"OCI runtime \w+ failed"),
+    ("weak", r".{0,80}NCCL WARN .{0,200}(?:failed|error|fault)"),
+    ("weak", r"(?:RuntimeError|CUDA error|NCCL error): "),
+)
+"""Matched at the start of a line. A traceback is found without it."""
+
+_NEVER: Final[tuple[str, ...]] = (
+    r"server_args=",
+    r"Received sigquit from a child process",
+    r"SIGQUIT received\.",
+    r"kill_process_tree called",
+    r"Killed$",
+    r"Sleeping \d+ seconds before crash diagnostics",
+    r"(?:All )?[Pp]y-?spy",
+    r"CUDA (?:user-triggered )?coredump",
+    r"Waiting [\d.]+ seconds for CUDA coredumps",
+    r"No live scheduler processes found",
+    r"Ignore import error when loading",
+    r"Config file not found",
+    r"Using default MoE kernel config",
+    r"Custom allreduce is disabled",
+    r"Setup (?:Custom|FlashInfer PCIe-IPC) allreduce failed",
+    r".{0,80}communicator is not available",
+    r".{0,80}destroy_process_group\(\) (?:was not|has not) been called",
+    r".{0,120}destroy_process_group\(\) was not called",
+    r".{0,120}resource_tracker",
+    r"\[Autotuner\]: Skipping tactic",
+    r"(?:Decode out of memory happened|KV cache pool is full)\.",
+    r"(?:Possible solutions|Possible suggestions):",
+    r"\[http_server\] Error: ",
+    r"ERROR: +Exception in ASGI application",
+    r"INFO: ",
+    r"\S+\.py:\d+: \w*Warning: ",
+    r"\[harness\]",
+)
+
+NEVER_THE_CAUSE: Final = re.compile("|".join(_NEVER))
+"""Loud lines that are not the reason: consequences, fall-backs, advice, and errors of single requests."""
+
+SOMEBODY_ELSES: Final = re.compile(
+    r"\[http_server\] Error: |ERROR: +Exception in ASGI application"
+    r"|Setup (?:Custom|FlashInfer PCIe-IPC) allreduce|Ignore import error|\[Autotuner\]"
+)
+"""The traceback printed after such a line belongs to one request, or to an attempt with a fall-back."""
+
+DECIDES_ALWAYS: Final = re.compile(
+    r"(?:ERROR: +)?\[Errno 98\] |Signal SIGTERM received while health check failed"
+)
+"""Fatal even beside a ready line, or after a request to stop."""
+
+DEATH: Final = re.compile(
+    r"Received sigquit from a child process|SIGQUIT received\.|Subprocess \S+ \(pid=\d+\) crashed"
+)
+"""The launcher takes the whole server down because a child has died."""
+
+STOP_REQUESTED: Final = re.compile(
+    r"SIGTERM received\.|Gracefully exiting|INFO: +Shutting down|SIGINT received"
+)
+"""After it, errors are the sound of a server being stopped."""
+
+_ADVICE: Final = re.compile(
+    r"^(?:Possible solutions:|Possible suggestions:|CUDA kernel errors might be asynchronously|"
+    r"For debugging consider passing|Compile with `TORCH_USE_CUDA_DSA`|"
+    r"Exception raised from .* at /|Search for `cudaError)",
+    re.MULTILINE,
+)
+
+
+def strength_of(text: str) -> Strength | None:
+    """How sure it is that a process dies of this line; None: it is no incident by itself."""
+    match = _ANY.match(text)
+    if match is None or match.lastindex is None:
+        return None
+    return INCIDENTS[match.lastindex - 1][0]
+
+
+def without_advice(message: str) -> str:
+    """An exception's message up to the advice that is printed with it: advice names what did not happen."""
+    advice = _ADVICE.search(message)
+    return message if advice is None else message[: advice.start()]
+
+
+_ANY: Final = re.compile("|".join(f"({pattern})" for _, pattern in INCIDENTS))
