@@ -1,0 +1,81 @@
+"""Everything that one boot is made of, drawn up before the processes fork."""
+
+from __future__ import annotations
+
+import os
+import random
+from dataclasses import dataclass, field
+
+from trials.box.description import BoxDescription, BoxError
+from trials.box.device_files import DeviceFiles, state_from_environment
+from trials.box.faults import FaultSet, faults_from_environment, faults_of_this_boot
+from trials.box.server_args import ServerArgs
+
+TIME_SCALE_VARIABLE = "AUTOTUNE_BOX_TIME_SCALE"
+"""Environment variable that replaces the box's ``time_scale``: boot seconds here per real second."""
+
+SEED_VARIABLE = "AUTOTUNE_BOX_SEED"
+"""Environment variable that makes noise and chance repeatable, boot by boot of a state folder."""
+
+VERSION_VARIABLE = "AUTOTUNE_BOX_SGLANG_VERSION"
+"""Environment variable that replaces the SGLang release which the box imitates."""
+
+
+@dataclass
+class Setup:
+    """One boot of a box.
+
+    Attributes:
+        time_scale: Seconds of waiting here per second on the real machine (boot and stop, never tokens).
+        linger_s: Memory stays so long after a process's death, s.
+    """
+
+    args: ServerArgs
+    box: BoxDescription
+    devices: DeviceFiles
+    time_scale: float
+    boot: int
+    rng: random.Random
+    faults: FaultSet = field(default_factory=FaultSet)
+
+    @property
+    def linger_s(self) -> float:
+        late = self.faults.get("memory_comes_back_late")
+        return 0.0 if late is None else late.seconds or 10.0
+
+    def scaled(self, seconds: float, least: float = 0.0) -> float:
+        """A real duration in this box's time, at least ``least`` s."""
+        return max(seconds * self.time_scale, least)
+
+
+def set_up(args: ServerArgs, box: BoxDescription, name: str) -> Setup:
+    """Number the boot and draw its faults and noise.
+
+    Raises:
+        BoxError: If the environment holds a time scale that is no number.
+        FaultError: If the environment holds faults that are none.
+    """
+    devices = DeviceFiles(state_from_environment(name))
+    boot = devices.count_boot()
+    seed = os.environ.get(SEED_VARIABLE)
+    rng = random.Random(f"{seed}:{boot}" if seed else None)
+    declared = (*box.faults, *faults_from_environment())
+    return Setup(
+        args=args,
+        box=box,
+        devices=devices,
+        time_scale=_time_scale(box),
+        boot=boot,
+        rng=rng,
+        faults=faults_of_this_boot(declared, args.conditions(), boot, rng),
+    )
+
+
+def _time_scale(box: BoxDescription) -> float:
+    text = os.environ.get(TIME_SCALE_VARIABLE)
+    if not text:
+        return box.time_scale
+    try:
+        return float(text)
+    except ValueError:
+        raise BoxError(f"{TIME_SCALE_VARIABLE} must be a number, not {text!r}") from None
