@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Any
 
 from optuna.storages import RDBStorage
-from sqlalchemy import URL, Connection, Engine, create_engine, event, text
+from sqlalchemy import URL, Connection, Engine, create_engine, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from db.errors import StudyFileError
@@ -34,7 +34,7 @@ _WAL_VERSION = 2
 def open_writer(path: Path, *, create: bool = False) -> Engine:
     """Open a study for writing and bring our tables to the newest revision.
 
-    Transactions begin IMMEDIATE: two writers queue up instead of failing in the middle.
+    A transaction begins with its first write, so that two writers queue up instead of failing in the middle.
 
     Args:
         path: The ``study.db``.
@@ -47,8 +47,7 @@ def open_writer(path: Path, *, create: bool = False) -> Engine:
         path.parent.mkdir(parents=True, exist_ok=True)
     is_new = create and (not path.exists() or path.stat().st_size == 0)
     revision = None if is_new else _revision(path)
-    engine = create_engine(_url(path), creator=lambda: _connect(path, explicit_transactions=True))
-    event.listen(engine, "begin", _begin_immediate)
+    engine = create_engine(_url(path), creator=lambda: _connect(path))
     if revision != REVISION:
         _migrate(engine, path)
     return engine
@@ -167,17 +166,11 @@ def data_version(connection: Connection) -> int:
     return int(connection.execute(text("PRAGMA data_version")).scalar_one())
 
 
-def _connect(path: Path, *, explicit_transactions: bool = False) -> sqlite3.Connection:
+def _connect(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, check_same_thread=False)
-    if explicit_transactions:
-        connection.isolation_level = None
     for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON"):
         connection.execute(f"PRAGMA {pragma}")
     return connection
-
-
-def _begin_immediate(connection: Connection) -> None:
-    connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 
 def _read_engine(path: Path, how: str) -> Engine:
@@ -207,6 +200,8 @@ def _migrate(engine: Engine, path: Path) -> None:
 
     try:
         with engine.begin() as connection:
+            # Python's driver begins no transaction for CREATE TABLE: half a migration would stay.
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
             upgrade(connection)
     except Exception as error:
         raise StudyFileError(f"{path}: our tables could not be brought up to date: {error}") from error

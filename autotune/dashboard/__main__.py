@@ -1,0 +1,85 @@
+"""``python -m autotune.dashboard STUDY_DB_OR_STUDIES_FOLDER [--host H] [--port P]``.
+
+Prints the page's address on one line once it listens. A taken port gives way to the next free one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import socket
+import sys
+from pathlib import Path
+
+import uvicorn
+
+from autotune.dashboard.app import create_app
+
+DEFAULT_HOST = "127.0.0.1"
+DEFAULT_PORT = 8760
+PORTS_TRIED = 100
+HIGHEST_PORT = 65535
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Serve until told to stop; 1 if there is nothing to show or no port to listen on."""
+    options = _parser().parse_args(arguments)
+    if not options.target.exists():
+        print(f"{options.target}: there is no such study file or studies folder", file=sys.stderr)
+        return 1
+    try:
+        listener = listen(options.host, options.port)
+    except (OSError, OverflowError) as error:
+        print(f"the dashboard cannot listen on {options.host}, port {options.port}: {error}", file=sys.stderr)
+        return 1
+    print(address(listener, options.host), flush=True)
+    config = uvicorn.Config(
+        create_app(options.target, host=options.host),
+        log_level="warning",
+        access_log=False,
+        # Open event streams would otherwise hold up the end for ever.
+        timeout_graceful_shutdown=1,
+    )
+    uvicorn.Server(config).run(sockets=[listener])
+    return 0
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Listen on the first free port from ``port`` on; 0 lets the system choose.
+
+    Raises:
+        OSError: If none is free, or the address is not of this machine.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    last = min(port + PORTS_TRIED, HIGHEST_PORT)
+    while True:
+        listener = socket.socket(family, socket.SOCK_STREAM)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((host, port))
+            listener.listen()
+        except OSError as error:
+            listener.close()
+            if error.errno != errno.EADDRINUSE or port >= last:
+                raise
+            port += 1
+        else:
+            return listener
+
+
+def address(listener: socket.socket, host: str) -> str:
+    """Where a browser on this machine finds the page."""
+    name = f"[{host}]" if ":" in host else host
+    return f"http://{name}:{listener.getsockname()[1]}/"
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m autotune.dashboard", description=__doc__)
+    parser.add_argument("target", type=Path, help="a study.db, or a folder of studies")
+    parser.add_argument("--host", default=DEFAULT_HOST)
+    parser.add_argument("--port", type=int, default=DEFAULT_PORT)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

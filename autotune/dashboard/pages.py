@@ -1,0 +1,43 @@
+"""Templates and the words they use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from fastapi import Request, Response
+from starlette.templating import Jinja2Templates
+
+from autotune.dashboard import wording
+from autotune.dashboard.logs import PAGE_BYTES
+from autotune.figures import streams
+from trials.outcome import Stage
+
+HERE = Path(__file__).parent
+
+_templates = Jinja2Templates(HERE / "templates")
+_templates.env.trim_blocks = _templates.env.lstrip_blocks = True
+_templates.env.filters.update(
+    number=wording.number,
+    throughput=wording.throughput,
+    duration=wording.duration,
+    moment=wording.moment,
+    setting=wording.setting,
+    times=wording.times,
+    shell=wording.shell,
+    streams=streams,
+)
+_templates.env.globals.update(
+    outcome_labels=wording.OUTCOME_LABELS,
+    state_labels=wording.STATE_LABELS,
+    stages=[str(stage) for stage in Stage],
+    page_bytes=PAGE_BYTES,
+)
+
+
+def render(request: Request, template: str, context: Mapping[str, Any], status: int = 200) -> Response:
+    """A page; everything in ``context`` is escaped."""
+    response = _templates.TemplateResponse(request, template, dict(context), status_code=status)
+    response.headers["Cache-Control"] = "no-store"
+    return response

@@ -1,0 +1,81 @@
+"""Numbers and names as people read them: every number with its unit and, where there is one, its interval."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+NOTHING = "–"
+_MINUTE, _HOUR = 60, 3600
+
+OUTCOME_LABELS = {
+    "running": "running",
+    "completed": "worked",
+    "stopped": "stopped early",
+    "settings_failed": "failed",
+    "environment_failed": "machine failed",
+    "interrupted": "interrupted",
+}
+STATE_LABELS = {
+    "new": "not begun",
+    "running": "running",
+    "ended": "ended",
+    "died": "runner died",
+    "elsewhere": "runs elsewhere",
+}
+
+
+def number(value: float | None, digits: int = 4) -> str:
+    """A number with so many significant digits, thousands apart."""
+    if value is None:
+        return NOTHING
+    if isinstance(value, int):
+        return f"{value:,}"
+    whole = len(str(int(abs(value))))
+    return f"{value:,.{max(0, digits - whole)}f}"
+
+
+def throughput(tok_s: float | None, ci95: Sequence[float] | None = None) -> str:
+    """tok/s with its 95 % interval, or the word that it has none."""
+    if tok_s is None:
+        return NOTHING
+    if ci95 is None:
+        return f"{number(tok_s)} tok/s (interval unknown)"
+    return f"{number(tok_s)} tok/s ({number(ci95[0])} to {number(ci95[1])})"
+
+
+def duration(seconds: float | None) -> str:
+    """A length of time in the two units that matter."""
+    if seconds is None:
+        return NOTHING
+    whole = round(seconds)
+    if whole < _MINUTE:
+        return f"{seconds:.1f} s" if seconds < 10 else f"{whole} s"
+    if whole < _HOUR:
+        return f"{whole // _MINUTE} min {whole % _MINUTE:02} s"
+    return f"{whole // _HOUR} h {whole % _HOUR // _MINUTE:02} min"
+
+
+def moment(text: str | None) -> str:
+    """A moment in UTC; the page's script turns it into the reader's own time."""
+    return f"{datetime.fromisoformat(text):%Y-%m-%d %H:%M} UTC" if text else NOTHING
+
+
+def setting(value: Any) -> str:
+    """A setting's value; None is one that is left to the server."""
+    if value is None:
+        return "server's default"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def shell(start: Mapping[str, Any]) -> str:
+    """A server start as somebody would type it."""
+    variables = [f"{name}={shlex.quote(value)}" for name, value in start["env"].items()]
+    return " ".join([*variables, shlex.join(start["argv"])])
+
+
+def times(ratio: float | None) -> str:
+    """A speed-up."""
+    return NOTHING if ratio is None else f"{ratio:.2f}×"
