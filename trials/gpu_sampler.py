@@ -51,5 +51,5 @@ class GpuSampler:
             found = self._probe.faults()
         # A driver in trouble raises whatever it likes, and the trial must live on to be stopped properly.
         except Exception as error:
-            found = self._probe.faults() or (str(error),)
+            found = self._probe.faults() or (() if self.faults else (str(error),))
         self.faults += tuple(fault for fault in found if fault not in self.faults)

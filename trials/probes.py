@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
+from trials.box.probe import BoxProbe
 from trials.gpus import GpuProbe
 from trials.no_gpus import NoGpus
 from trials.nvml import NvmlProbe
@@ -15,7 +16,7 @@ from trials.settings import ServerPlan
 _VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
-def open_probe(server: ServerPlan, box_state: Path | None) -> GpuProbe:
+def open_probe(server: ServerPlan, box_state: Path) -> GpuProbe:
     """The probe of the cards that this server may use; the caller closes it.
 
     Args:
@@ -25,8 +26,6 @@ def open_probe(server: ServerPlan, box_state: Path | None) -> GpuProbe:
         GpuProbeError: If a card that the plan names does not exist, or the cards do not answer.
     """
     if server.box is not None:
-        from trials.box.probe import BoxProbe
-
         return BoxProbe(server.box, box_state)
     return NvmlProbe.open(watched_cards(server, os.environ)) or NoGpus()
 

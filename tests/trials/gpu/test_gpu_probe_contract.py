@@ -10,9 +10,13 @@ from typing import Any
 import pynvml
 import pytest
 
+from trials.box.device_files import DeviceFiles
+from trials.box.probe import BoxProbe
 from trials.gpus import GpuProbe, GpuProbeError
 from trials.no_gpus import NoGpus
 from trials.nvml import NvmlProbe
+
+BOX = "kimi-k2.5-8x-rtx-pro-6000"
 
 
 @dataclass
@@ -30,6 +34,15 @@ def fake_nvml(nvml: Any, _: Path) -> Subject:
     return Subject(probe, nvml.hold, nvml.lose)
 
 
+def simulated_box(_: Any, folder: Path) -> Subject:
+    devices = DeviceFiles(folder)
+
+    def hold(card: int, pid: int, mib: int) -> None:
+        devices.hold({card: mib}, "a test", pid=pid)
+
+    return Subject(BoxProbe(BOX, folder), hold, lambda card: devices.lose(card, None))
+
+
 def real_nvml(_: Any, __: Path) -> Subject:
     probe = NvmlProbe.open(nvml=pynvml)
     if probe is None:
@@ -41,7 +54,7 @@ def no_gpus(_: Any, __: Path) -> Subject:
     return Subject(NoGpus())
 
 
-@pytest.fixture(params=[fake_nvml, real_nvml, no_gpus], ids=lambda make: make.__name__)
+@pytest.fixture(params=[fake_nvml, simulated_box, real_nvml, no_gpus], ids=lambda make: make.__name__)
 def subject(request: pytest.FixtureRequest, nvml: Any, tmp_path: Path) -> Iterator[Subject]:
     subject: Subject = request.param(nvml, tmp_path)
     yield subject

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
+from trials.box.device_files import DeviceFiles
+from trials.box.probe import BoxProbe
 from trials.gpu_sampler import GpuSampler
 from trials.gpus import GpuSample
 from trials.no_gpus import NoGpus
@@ -87,3 +90,12 @@ def test_without_cards_nothing_runs() -> None:
     with GpuSampler(NoGpus(), seen, every_s=0.01) as sampler:
         assert not any(thread.name == "gpu-sampler" for thread in threading.enumerate())
     assert (seen.samples, sampler.faults) == ([], ())
+
+
+def test_lost_card_is_one_fault_however_often_it_is_seen(tmp_path: Path) -> None:
+    DeviceFiles(tmp_path).lose(1, None)
+    probe = BoxProbe("demo", tmp_path)
+    with GpuSampler(probe, lambda samples: None, every_s=0.01) as sampler:
+        wait_for_faults(sampler, 1)
+        threading.Event().wait(0.1)
+    assert len(sampler.faults) == 1
