@@ -3,6 +3,16 @@
 from __future__ import annotations
 
 from autotune.search.parameters import Parameter, Settings, SpaceError, Value
+from autotune.search.proposals import SpaceUsedUpError
+from autotune.search.sampler import CrashAwareSampler
 from autotune.search.space import SearchSpace
 
-__all__ = ["Parameter", "SearchSpace", "Settings", "SpaceError", "Value"]
+__all__ = [
+    "CrashAwareSampler",
+    "Parameter",
+    "SearchSpace",
+    "Settings",
+    "SpaceError",
+    "SpaceUsedUpError",
+    "Value",
+]

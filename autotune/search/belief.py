@@ -1,0 +1,101 @@
+"""What the search believes about the objective now: the incumbent, the noise, how good anything may be."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from autotune.search.codec import Codec, Matrix
+from autotune.search.history import History, Observation
+from autotune.search.limits import satisfies
+from autotune.search.objective import GaussianProcess, NoisePrior, few_enough
+from autotune.search.space import Key
+
+_USUAL_NOISE = 0.02
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One boot with its posterior mean."""
+
+    seen: Observation
+    mean: float
+
+
+class Belief:
+    """The objective's model, fitted to the good boots; pending ones count at their expected value.
+
+    Args:
+        codec: Of the space.
+        history: With at least one measured boot.
+        limits: What a winner must keep.
+    """
+
+    def __init__(self, codec: Codec, history: History, limits: Mapping[str, float]) -> None:
+        self._codec = codec
+        measured = [seen for seen in history.ended("good", "stopped") if seen.score is not None]
+        self.noise = replicate_noise(codec, measured)
+        self._process = self._fit(measured)
+        self.standings = self._rank(measured, limits)
+        pending = history.ended("pending")
+        if pending:
+            self._process = self._fit([*measured, *self._imagine(pending)])
+
+    @property
+    def incumbent(self) -> Standing:
+        """The best posterior mean among boots that keep the limits (among all if none does)."""
+        return self.standings[0]
+
+    def predict(self, units: Matrix) -> tuple[Matrix, Matrix]:
+        """Mean and standard deviation of the score."""
+        return self._process.predict(units)
+
+    def _fit(self, measured: Sequence[Observation]) -> GaussianProcess:
+        scores = np.array([seen.score for seen in measured], dtype=float)
+        kept = few_enough(scores)
+        units = self._codec.unit(self._codec.values_of([measured[at].settings for at in kept]))
+        noise = np.array([measured[at].noise for at in kept])
+        return GaussianProcess(units, scores[kept], noise, self._codec.categorical, self.noise)
+
+    def _imagine(self, pending: Sequence[Observation]) -> list[Observation]:
+        """Running boots at their posterior mean (Ginsbourger et al. 2010, the believer)."""
+        mean, _ = self.predict(self._codec.unit(self._codec.values_of([seen.settings for seen in pending])))
+        return [
+            Observation(seen.number, seen.settings, "good", score=float(score))
+            for seen, score in zip(pending, mean, strict=True)
+        ]
+
+    def _rank(self, measured: Sequence[Observation], limits: Mapping[str, float]) -> list[Standing]:
+        """Best first, one per settings, those that keep the limits before those that do not."""
+        mean, _ = self.predict(self._codec.unit(self._codec.values_of([seen.settings for seen in measured])))
+        order = sorted(
+            range(len(measured)),
+            key=lambda at: (not satisfies(measured[at], limits), -mean[at], measured[at].number),
+        )
+        found: dict[Key, Standing] = {}
+        for at in order:
+            if measured[at].ending == "good" and measured[at].number >= 0:
+                found.setdefault(
+                    self._codec.space.canonical(measured[at].settings), Standing(measured[at], mean[at])
+                )
+        return list(found.values()) or [Standing(measured[order[0]], float(mean[order[0]]))]
+
+
+def replicate_noise(codec: Codec, measured: Sequence[Observation]) -> NoisePrior:
+    """Noise of one boot from settings that were booted more than once, else a usual figure."""
+    groups: dict[Key, list[float]] = defaultdict(list)
+    for seen in measured:
+        if seen.ending == "good" and seen.score is not None:
+            groups[codec.space.canonical(seen.settings)].append(seen.score)
+    repeated = [np.array(scores) for scores in groups.values() if len(scores) > 1]
+    freedom = sum(len(scores) - 1 for scores in repeated)
+    spread = float(np.std([seen.score for seen in measured if seen.score is not None]))
+    usual = min(_USUAL_NOISE, 0.2 * spread) if spread > 0 else _USUAL_NOISE
+    if not freedom:
+        return NoisePrior(usual)
+    variance = sum(float(np.sum((scores - scores.mean()) ** 2)) for scores in repeated)
+    blended = (variance + 2.0 * usual**2) / (freedom + 2.0)
+    return NoisePrior(max(float(np.sqrt(blended)), 1e-4), freedom)

@@ -1,0 +1,57 @@
+"""Where to look: the best settings with a few changes, mixtures of good ones, and anywhere at all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from autotune.search.codec import Codec, Rows
+
+_MUTANTS = 500
+_MIXTURES = 120
+_ANYWHERE = 250
+_CHANGES = (2, 3, 4, 5)
+
+
+def neighbours(codec: Codec, row: Rows) -> Rows:
+    """Every single change of one row."""
+    lines = []
+    for at, size in enumerate(codec.sizes):
+        block = np.repeat(row[None, :], size, axis=0)
+        block[:, at] = np.arange(size)
+        lines.append(block)
+    return np.concatenate(lines)
+
+
+def mutants(codec: Codec, parents: Sequence[Rows], rng: np.random.Generator, count: int) -> Rows:
+    """Random parents with a few random changes each."""
+    rows = np.stack(parents)[rng.integers(len(parents), size=count)]
+    changes = rng.choice(_CHANGES, size=count)
+    order = np.argsort(rng.random(rows.shape), axis=1)
+    fresh = codec.draw(rng, count)
+    return np.where(order < changes[:, None], fresh, rows)
+
+
+def mixtures(parents: Sequence[Rows], rng: np.random.Generator, count: int) -> Rows:
+    """Children of two parents, each value from either."""
+    if len(parents) < 2:
+        return np.empty((0, len(parents[0])), dtype=np.int64)
+    pool = np.stack(parents)
+    left, right = pool[rng.integers(len(pool), size=count)], pool[rng.integers(len(pool), size=count)]
+    return np.where(rng.random(left.shape) < 0.5, left, right)
+
+
+def candidates(codec: Codec, parents: Sequence[Rows], rng: np.random.Generator) -> Rows:
+    """A pool to choose from; without parents drawn anywhere."""
+    anywhere = codec.draw(rng, _ANYWHERE if parents else _ANYWHERE * 5)
+    if not parents:
+        return tidy(codec, anywhere)
+    near = [neighbours(codec, parent) for parent in parents[:3]]
+    mixed = mixtures(parents, rng, _MIXTURES)
+    return tidy(codec, np.concatenate([*near, mutants(codec, parents[:3], rng, _MUTANTS), mixed, anywhere]))
+
+
+def tidy(codec: Codec, rows: Rows) -> Rows:
+    """Values that do not count set to the first, doubles removed."""
+    return np.unique(np.where(codec.activity(rows), rows, 0), axis=0)

@@ -1,0 +1,178 @@
+"""The objective: a small Gaussian process over mixed settings.
+
+Throughput is roughly a product of what each setting contributes, so its logarithm is a sum: the kernel is one
+term per setting (Duvenaud et al. 2011, additive Gaussian processes) plus one over all settings together for
+what does not add up. Numbers use a squared exponential, categories equality. Hyperparameters are the maximum
+of marginal likelihood times prior (Rasmussen & Williams 2006, sections 2.2 and 5.4).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve, solve_triangular
+from scipy.optimize import minimize
+
+from autotune.search.codec import Mask, Matrix, Rows
+
+MAX_POINTS = 250
+"""Beyond this many boots the best and the latest stand for all: a proposal must stay below 2 s."""
+
+_ADDITIVE_LENGTH = 0.35
+_START_TERM, _START_RATE, _START_JOINT = 0.15, 0.3, 0.2
+_SPREAD_TERM, _SPREAD_RATE, _SPREAD_JOINT = 1.2, 1.0, 1.0
+_JITTER = 1e-8
+
+
+@dataclass(frozen=True)
+class NoisePrior:
+    """What is known of the noise of one boot.
+
+    Attributes:
+        deviation: Standard deviation, in units of the score (0.02 is 2 % for logs).
+        certainty: Boots beyond the first among replicates; 0: a guess.
+    """
+
+    deviation: float = 0.02
+    certainty: int = 0
+
+
+class GaussianProcess:
+    """Posterior of a function of settings, given noisy values.
+
+    Args:
+        units: Settings, one row each, as ``Codec.unit`` gives them.
+        scores: Their values.
+        noise: Per row, how much noisier than an ordinary boot (1: as one).
+        categorical: Which columns are categories.
+        prior: Of the noise.
+    """
+
+    def __init__(
+        self, units: Matrix, scores: Matrix, noise: Matrix, categorical: Mask, prior: NoisePrior | None = None
+    ) -> None:
+        self._units, self._noise, self._categorical = units, noise, categorical
+        self._centre = float(np.mean(scores))
+        self._scale = max(float(np.std(scores)), 1e-3)
+        self._targets = (scores - self._centre) / self._scale
+        self._prior = prior or NoisePrior()
+        same, apart = self._compare(units, units)
+        self._theta = self._fit(same, apart)
+        kernel, _ = self._kernel(self._theta, same, apart)
+        self._lower = cho_factor(kernel + self._noise_diagonal(self._theta), lower=True)
+        self._alpha = cho_solve(self._lower, self._targets)
+
+    @property
+    def noise(self) -> float:
+        """Standard deviation of one boot, in units of the score."""
+        return float(np.exp(0.5 * self._theta[-1])) * self._scale
+
+    def predict(self, units: Matrix) -> tuple[Matrix, Matrix]:
+        """Mean and standard deviation of the noise-free score."""
+        same, apart = self._compare(units, self._units)
+        cross, _ = self._kernel(self._theta, same, apart)
+        half = solve_triangular(self._lower[0], cross.T, lower=True)
+        columns = self._columns
+        spread = float(np.sum(np.exp(self._theta[:columns])) + np.exp(self._theta[2 * columns])) + 1.0
+        variance = np.maximum(spread - np.sum(half**2, axis=0), 1e-10)
+        return self._centre + self._scale * (cross @ self._alpha), self._scale * np.sqrt(variance)
+
+    @property
+    def _columns(self) -> int:
+        return int(self._units.shape[1])
+
+    def _compare(self, left: Matrix, right: Matrix) -> tuple[Matrix, Matrix]:
+        """Per column: the additive term's correlation, and the distance used by the joint one."""
+        same = np.empty((self._columns, len(left), len(right)))
+        apart = np.empty_like(same)
+        for at in range(self._columns):
+            here, there = left[:, at, None], right[None, :, at]
+            absent = np.isnan(here), np.isnan(there)
+            if self._categorical[at]:
+                distance = (here != there).astype(float)
+                distance[absent[0] & absent[1]] = 0.0
+                same[at], apart[at] = 1.0 - distance, distance
+                continue
+            gap = np.where(absent[0], 0.5, here) - np.where(absent[1], 0.5, there)
+            similar = np.exp(-0.5 * (gap / _ADDITIVE_LENGTH) ** 2)
+            same[at] = np.where(absent[0] != absent[1], 0.0, similar)
+            apart[at] = 4.0 * gap**2
+        return same, apart
+
+    def _kernel(self, theta: Matrix, same: Matrix, apart: Matrix) -> tuple[Matrix, Matrix]:
+        """Covariance and its joint part. The constant term stands for an unknown mean."""
+        columns = self._columns
+        terms, rates, joint = (
+            np.exp(theta[:columns]),
+            np.exp(theta[columns : 2 * columns]),
+            np.exp(theta[2 * columns]),
+        )
+        together = joint * np.exp(-np.tensordot(rates, apart, axes=1))
+        return 1.0 + np.tensordot(terms, same, axes=1) + together, together
+
+    def _noise_diagonal(self, theta: Matrix) -> Matrix:
+        return np.diag(np.exp(theta[-1]) * self._noise + _JITTER)
+
+    def _start(self) -> tuple[Matrix, Matrix]:
+        """Prior means and standard deviations of the log hyperparameters."""
+        columns = self._columns
+        noise = 2.0 * np.log(self._prior.deviation / self._scale)
+        means = [
+            *[np.log(_START_TERM)] * columns,
+            *[np.log(_START_RATE)] * columns,
+            np.log(_START_JOINT),
+            noise,
+        ]
+        certain = 1.0 / np.sqrt(1.0 + self._prior.certainty)
+        spreads = [*[_SPREAD_TERM] * columns, *[_SPREAD_RATE] * columns, _SPREAD_JOINT, certain]
+        return np.array(means), np.array(spreads)
+
+    def _fit(self, same: Matrix, apart: Matrix) -> Matrix:
+        means, spreads = self._start()
+        found = minimize(
+            self._loss,
+            means,
+            args=(same, apart, means, spreads),
+            jac=True,
+            method="L-BFGS-B",
+            bounds=[
+                (mean - 4 * spread, mean + 4 * spread) for mean, spread in zip(means, spreads, strict=True)
+            ],
+            options={"maxiter": 40},
+        )
+        return np.asarray(found.x)
+
+    def _loss(
+        self, theta: Matrix, same: Matrix, apart: Matrix, means: Matrix, spreads: Matrix
+    ) -> tuple[float, Matrix]:
+        """Minus the log posterior of the hyperparameters, and its gradient."""
+        kernel, together = self._kernel(theta, same, apart)
+        try:
+            factor = cho_factor(kernel + self._noise_diagonal(theta), lower=True)
+        except np.linalg.LinAlgError:
+            return 1e10, np.zeros_like(theta)
+        alpha = cho_solve(factor, self._targets)
+        inverse = cho_solve(factor, np.eye(len(alpha)))
+        pull = 0.5 * (inverse - np.outer(alpha, alpha))
+        columns = self._columns
+        gradient = np.empty_like(theta)
+        flat = pull.ravel()
+        gradient[:columns] = np.exp(theta[:columns]) * (same.reshape(columns, -1) @ flat)
+        rates = np.exp(theta[columns : 2 * columns])
+        gradient[columns : 2 * columns] = -rates * (apart.reshape(columns, -1) @ (pull * together).ravel())
+        gradient[2 * columns] = np.sum(pull * together)
+        gradient[-1] = np.exp(theta[-1]) * np.sum(np.diag(pull) * self._noise)
+        away = (theta - means) / spreads
+        loss = 0.5 * self._targets @ alpha + np.sum(np.log(np.diag(factor[0]))) + 0.5 * away @ away
+        return float(loss), gradient + away / spreads
+
+
+def few_enough(scores: Matrix) -> Rows:
+    """Positions to keep when there are more boots than ``MAX_POINTS``: best half and latest half."""
+    count = len(scores)
+    if count <= MAX_POINTS:
+        return np.arange(count)
+    half = MAX_POINTS // 2
+    best = np.argsort(-scores, kind="stable")[:half]
+    return np.unique(np.concatenate([best, np.arange(count - half, count)]))

@@ -1,0 +1,306 @@
+"""From beliefs to one proposal, with the sentence that says why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from autotune.search.acquisition import log_expected_improvement, worth
+from autotune.search.belief import Belief, Standing
+from autotune.search.candidates import candidates, neighbours, tidy
+from autotune.search.codec import Codec, Matrix, Rows
+from autotune.search.feasibility import Feasibility
+from autotune.search.history import History
+from autotune.search.limits import LimitModel
+from autotune.search.parameters import Settings, Value
+from autotune.search.preflight import Preflight
+from autotune.search.space import Key
+
+_PARENTS = 8
+_CLIMBS, _CLIMBERS = 3, 3
+_REPLICATE_AFTER = 15
+_REPLICATE_EVERY = 20
+_LARGEST_ENUMERATION = 50_000
+_INTERVAL = 1.96
+
+
+class SpaceUsedUpError(RuntimeError):
+    """Every setting of the space has been tried, is forbidden, or is proven dead."""
+
+
+class Judge(Protocol):
+    """Says what boots; ``FeasibilityModel`` is one."""
+
+    def judge(self, values: Matrix) -> Feasibility: ...
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """What to boot next.
+
+    Attributes:
+        settings: Every parameter, conditionals that do not count included.
+        why: One sentence.
+        parent: Trial whose settings were changed, None if none.
+        changes: Setting to [from, to].
+        p_boots: Probability that it boots.
+        expected: Interval of the objective, in its unit, None while nothing has worked.
+        replicate_of: Trial that this repeats on purpose.
+        ruled_out: Settings that looked better and are proven dead, with the proof.
+    """
+
+    settings: Settings
+    why: str
+    parent: int | None
+    changes: dict[str, list[Value | None]]
+    p_boots: float
+    expected: tuple[float, float] | None
+    replicate_of: int | None = None
+    ruled_out: tuple[dict[str, Any], ...] = ()
+
+    def attribute(self) -> dict[str, Any]:
+        """As stored on the trial under ``proposal``."""
+        return {
+            "why": self.why,
+            "parent": self.parent,
+            "changes": self.changes,
+            "p_boots": round(self.p_boots, 4),
+            "expected": None if self.expected is None else [round(bound, 3) for bound in self.expected],
+            "ruled_out": list(self.ruled_out),
+        }
+
+
+@dataclass(frozen=True)
+class _Scored:
+    rows: Rows
+    score: Matrix
+    promise: Matrix
+    boots: Matrix
+
+
+class Proposer:
+    """Chooses the next boot from one reading of the study.
+
+    Args:
+        codec: Of the space.
+        history: What is known.
+        judge: What boots.
+        preflight: What memory proves.
+        limits: What a winner must keep.
+        forbidden: Reason against settings that count, or None.
+        rng: Random numbers of this ask.
+    """
+
+    def __init__(
+        self,
+        codec: Codec,
+        history: History,
+        judge: Judge,
+        preflight: Preflight,
+        limits: Mapping[str, float],
+        forbidden: Callable[[Settings], str | None] | None,
+        rng: np.random.Generator,
+    ) -> None:
+        self._codec, self._history, self._judge, self._preflight = codec, history, judge, preflight
+        self._forbidden, self._rng = forbidden, rng
+        measured = [seen for seen in history.ended("good", "stopped") if seen.score is not None]
+        self._belief = Belief(codec, history, limits) if measured else None
+        self._limits = LimitModel(codec, history.ended("good"), limits)
+
+    def propose(self) -> Proposal:
+        """The next boot.
+
+        Raises:
+            SpaceUsedUpError: If nothing is left.
+        """
+        again = self._replicate()
+        if again is not None:
+            return again
+        pool = self._climb(self._score(candidates(self._codec, self._parent_rows(), self._rng)))
+        found = self._first_free(pool)
+        if found is None:
+            found = self._first_free(self._score(self._everything()))
+        if found is None:
+            raise SpaceUsedUpError(
+                "every combination of the space has been tried or cannot run; widen [space]"
+            )
+        row, boots = found
+        return self._explain(row, boots, self._ruled_out(pool, row))
+
+    def _parent_rows(self) -> list[Rows]:
+        if self._belief is None:
+            return []
+        standings = self._belief.standings[:_PARENTS]
+        return [self._completed(standing.seen.settings) for standing in standings]
+
+    def _completed(self, settings: Settings) -> Rows:
+        """A row, its idle conditionals borrowed from the best boot that used them, else from the middle."""
+        assert self._belief is not None
+        filled = dict(settings)
+        for standing in self._belief.standings:
+            for name, value in standing.seen.settings.items():
+                filled.setdefault(name, value)
+        for name, grid in zip(self._codec.names, self._codec.grids, strict=True):
+            filled.setdefault(name, grid[(len(grid) - 1) // 2])
+        return self._codec.row(filled)
+
+    def _score(self, rows: Rows) -> _Scored:
+        values = self._codec.values(rows)
+        feasible = self._judge.judge(values)
+        if self._belief is None:
+            promise = np.zeros(len(rows))
+            return _Scored(rows, np.log(feasible.boots + 1e-12), promise, feasible.boots)
+        units = self._codec.unit(values)
+        mean, deviation = self._belief.predict(units)
+        promise = log_expected_improvement(mean, deviation, self._belief.incumbent.mean)
+        score = worth(promise, feasible.boots, self._limits.chances(units), feasible.cost)
+        return _Scored(rows, score, promise, feasible.boots)
+
+    def _climb(self, pool: _Scored) -> _Scored:
+        """Improve the best few by single changes, some rounds."""
+        for _ in range(_CLIMBS):
+            best = np.argsort(-pool.score, kind="stable")[:_CLIMBERS]
+            rows = tidy(self._codec, np.concatenate([neighbours(self._codec, pool.rows[at]) for at in best]))
+            more = self._score(rows)
+            pool = _Scored(
+                *(np.concatenate([old, new]) for old, new in zip(_parts(pool), _parts(more), strict=True))
+            )
+        return pool
+
+    def _first_free(self, pool: _Scored) -> tuple[Rows, float] | None:
+        """The best that is new, allowed and not proven dead."""
+        refused: set[Key] = set()
+        for at in np.argsort(-pool.score, kind="stable"):
+            settings = self._codec.settings(pool.rows[at])
+            key = self._key(settings)
+            if key in self._history.taken or key in refused:
+                continue
+            active = self._codec.space.active(settings)
+            if self._reason_against(active) is None and self._preflight.proof(active) is None:
+                return pool.rows[at], float(pool.boots[at])
+            refused.add(key)
+        return None
+
+    def _key(self, settings: Settings) -> Key:
+        """Canonical key of what would run, with values that the server always replaces replaced."""
+        replaced = self._history.replaced
+        return self._codec.space.canonical(
+            {name: replaced.get((name, value), value) for name, value in settings.items()}
+        )
+
+    def _reason_against(self, active: Settings) -> str | None:
+        return self._forbidden(active) if self._forbidden is not None else None
+
+    def _everything(self) -> Rows:
+        """The whole space if it is small, else a large draw."""
+        total = float(np.prod(self._codec.sizes.astype(float)))
+        if total > _LARGEST_ENUMERATION:
+            return tidy(self._codec, self._codec.draw(self._rng, _LARGEST_ENUMERATION // 10))
+        grid = (
+            np.indices(tuple(int(size) for size in self._codec.sizes)).reshape(len(self._codec.sizes), -1).T
+        )
+        return tidy(self._codec, grid.astype(np.int64))
+
+    def _ruled_out(self, pool: _Scored, chosen: Rows) -> tuple[dict[str, Any], ...]:
+        """The most promising settings, were memory no matter, if they are proven dead."""
+        if self._belief is None:
+            return ()
+        at = int(np.argmax(pool.promise))
+        settings = self._codec.space.active(self._codec.settings(pool.rows[at]))
+        if self._key(settings) in self._history.taken or np.array_equal(pool.rows[at], chosen):
+            return ()
+        proof = self._preflight.proof(settings)
+        return () if proof is None else ({"settings": settings, "proof": proof},)
+
+    def _replicate(self) -> Proposal | None:
+        """The incumbent once more, when the noise is unknown or its lead rests on one boot for long."""
+        if self._belief is None:
+            return None
+        good = len(self._history.ended("good"))
+        repeats = self._belief.noise.certainty
+        incumbent = self._belief.incumbent
+        due = good >= _REPLICATE_AFTER + _REPLICATE_EVERY * repeats
+        if not due or incumbent.seen.ending != "good" or self._codec.space.missing(incumbent.seen.settings):
+            return None
+        row = self._completed(incumbent.seen.settings)
+        if self._key(self._codec.settings(row)) != self._codec.space.canonical(incumbent.seen.settings):
+            return None
+        number = incumbent.seen.number
+        why = f"Repeats trial {number}, the best so far, to learn how much boots of the same settings differ."
+        expected = self._expected(row)
+        return Proposal(self._codec.settings(row), why, number, {}, 1.0, expected, replicate_of=number)
+
+    def _expected(self, row: Rows) -> tuple[float, float] | None:
+        if self._belief is None:
+            return None
+        mean, deviation = self._belief.predict(self._codec.unit(self._codec.values(row[None, :])))
+        ends = [float(mean[0]) + side * _INTERVAL * float(deviation[0]) for side in (-1, 1)]
+        low, high = sorted(self._history.value_of(end) for end in ends)
+        return low, high
+
+    def _explain(self, row: Rows, boots: float, ruled_out: tuple[dict[str, Any], ...]) -> Proposal:
+        settings = self._codec.settings(row)
+        active = self._codec.space.active(settings)
+        if self._belief is None:
+            why = f"Nothing has worked yet: the settings most likely to boot ({boots:.0%})."
+            return Proposal(settings, why, None, {}, boots, None, ruled_out=ruled_out)
+        parent = _closest(self._belief.standings[:_PARENTS], active)
+        changes = _changes(parent.seen.settings, active)
+        expected = self._expected(row)
+        why = self._sentence(parent, changes, boots, expected)
+        number = parent.seen.number if parent.seen.number >= 0 else None
+        return Proposal(settings, why, number, changes, boots, expected, ruled_out=ruled_out)
+
+    def _sentence(
+        self,
+        parent: Standing,
+        changes: Mapping[str, list[Value | None]],
+        boots: float,
+        expected: tuple[float, float] | None,
+    ) -> str:
+        moves = ", ".join(f"{name} {_shown(old)} -> {_shown(new)}" for name, (old, new) in changes.items())
+        untried = self._untried(changes)
+        value = "" if parent.seen.value is None else f" ({parent.seen.value:.4g})"
+        source = (
+            f"trial {parent.seen.number}{value}" if parent.seen.number >= 0 else f"an earlier study{value}"
+        )
+        news = f"; never measured before: {', '.join(untried)}" if untried else ""
+        reach = "" if expected is None else f", {expected[0]:.4g} to {expected[1]:.4g} expected"
+        return f"From {source}: {moves}{news}; {boots:.0%} likely to boot{reach}."
+
+    def _untried(self, changes: Mapping[str, list[Value | None]]) -> list[str]:
+        seen = {
+            (name, value)
+            for one in self._history.ended("good", "stopped")
+            for name, value in one.settings.items()
+        }
+        categorical = {
+            name
+            for name, unordered in zip(self._codec.names, self._codec.categorical, strict=True)
+            if unordered
+        }
+        return [
+            f"{name} {_shown(new)}"
+            for name, (_, new) in changes.items()
+            if name in categorical and new is not None and (name, new) not in seen
+        ]
+
+
+def _parts(pool: _Scored) -> Iterable[Any]:
+    return pool.rows, pool.score, pool.promise, pool.boots
+
+
+def _closest(standings: list[Standing], active: Settings) -> Standing:
+    return min(standings, key=lambda standing: len(_changes(standing.seen.settings, active)))
+
+
+def _changes(old: Settings, new: Settings) -> dict[str, list[Value | None]]:
+    names = sorted(old.keys() | new.keys())
+    return {name: [old.get(name), new.get(name)] for name in names if old.get(name) != new.get(name)}
+
+
+def _shown(value: Value | None) -> str:
+    return "unset" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
