@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -149,6 +150,20 @@ def test_zombie_children_do_not_hold_up_the_proof(launch: Any) -> None:
     server = launch(f"import os\nif os.fork() == 0: os._exit(3)\nprint('up', flush=True); {SLEEP}")
     launch.wait_until_it_says("up")
     assert launch.stop(server).proven
+
+
+def test_process_whose_first_thread_has_ended_still_lives(launch: Any) -> None:
+    server = launch(
+        "import ctypes, signal, threading, time; signal.signal(signal.SIGTERM, signal.SIG_IGN);"
+        "threading.Thread(target=time.sleep, args=(60,)).start(); print('up', flush=True);"
+        "ctypes.CDLL(None).pthread_exit(None)"
+    )
+    launch.wait_until_it_says("up")
+    launch.wait_for(lambda: Path(f"/proc/{server.pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z")
+    assert server.poll() is None
+    assert launch.lives(server.pid)
+    assert launch.stop(server).proven
+    assert not launch.lives(server.pid)
 
 
 # Processes that are not ours.
