@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import minimize
 from scipy.special import log_ndtr, ndtr
 
 from autotune.search.codec import Mask, Matrix
 
 _ROOT_TAU = np.sqrt(2.0 * np.pi)
+_NEWTON_STEPS, _HALVINGS, _TOLERANCE = 30, 12, 1e-5
 
 
 @dataclass(frozen=True)
@@ -48,16 +48,44 @@ class CensoredRegression:
 
     def __init__(self, prior: Prior, evidence: Evidence, scatter: float) -> None:
         self._prior, self._scatter = prior, scatter
-        bounds = [(0.0, None) if held else (None, None) for held in prior.not_negative]
-        start = np.where(prior.not_negative, np.maximum(prior.mean, 1e-4), prior.mean)
-        found = minimize(self._loss, start, args=(evidence,), jac=True, method="L-BFGS-B", bounds=bounds)
-        self._mode = np.asarray(found.x)
+        self._mode = self._climb(evidence)
         self._covariance = np.linalg.inv(self._curvature(self._mode, evidence))
 
     def predict(self, features: Matrix) -> tuple[Matrix, Matrix]:
         """Mean and standard deviation of the truth, scatter included."""
         variance = np.einsum("ij,jk,ik->i", features, self._covariance, features)
         return features @ self._mode, np.sqrt(np.maximum(variance, 0.0) + self._scatter**2)
+
+    def _climb(self, evidence: Evidence) -> Matrix:
+        """The mode, by Newton steps that stop at the bounds (Bertsekas 1982); the loss is convex."""
+        held = self._prior.not_negative
+        beta = np.where(held, np.maximum(self._prior.mean, 1e-4), self._prior.mean)
+        loss, gradient = self._loss(beta, evidence)
+        for _ in range(_NEWTON_STEPS):
+            stuck = held & (beta <= 0.0) & (gradient > 0.0)
+            free = np.flatnonzero(~stuck)
+            step = np.zeros_like(beta)
+            curvature = self._curvature(beta, evidence)[np.ix_(free, free)]
+            step[free] = -np.linalg.solve(curvature, gradient[free])
+            moved, lower, slope = self._shorten(beta, step, loss, evidence)
+            if loss - lower < _TOLERANCE:
+                break
+            beta, loss, gradient = moved, lower, slope
+        return beta
+
+    def _shorten(
+        self, beta: Matrix, step: Matrix, loss: float, evidence: Evidence
+    ) -> tuple[Matrix, float, Matrix]:
+        """Halve the step until it helps."""
+        length = 1.0
+        for _ in range(_HALVINGS):
+            moved = beta + length * step
+            moved = np.where(self._prior.not_negative, np.maximum(moved, 0.0), moved)
+            lower, slope = self._loss(moved, evidence)
+            if lower < loss:
+                return moved, lower, slope
+            length *= 0.5
+        return beta, loss, np.zeros_like(beta)
 
     def _loss(self, beta: Matrix, evidence: Evidence) -> tuple[float, Matrix]:
         away = (beta - self._prior.mean) / self._prior.deviation

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from optuna.distributions import FloatDistribution
+from optuna.distributions import FloatDistribution, IntDistribution
 
 from autotune.search.parameters import Parameter, Settings, Value
 from autotune.search.space import A2A_BACKEND, ALGORITHM, DRAFT_TOKENS, LAYOUT, STEPS, TOPK, SearchSpace
@@ -156,7 +156,12 @@ def _grid(parameter: Parameter) -> tuple[Value, ...]:
     if values is not None:
         return values
     distribution = parameter.distribution
-    assert isinstance(distribution, FloatDistribution)
+    assert isinstance(distribution, FloatDistribution | IntDistribution)
     low, high = distribution.low, distribution.high
     spread = np.geomspace if distribution.log else np.linspace
-    return tuple(float(number) for number in spread(low, high, CONTINUOUS_PLACES).clip(low, high))
+    places = spread(low, high, CONTINUOUS_PLACES).clip(low, high)
+    if isinstance(distribution, FloatDistribution) and distribution.step is None:
+        return tuple(float(number) for number in places)
+    step = distribution.step or 1
+    snapped = {low + step * round((float(number) - low) / step) for number in places}
+    return tuple(sorted(parameter.clean(number) for number in snapped if number <= high))

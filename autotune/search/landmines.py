@@ -10,6 +10,7 @@ the suspects to it.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
@@ -61,12 +62,8 @@ class Landmines:
             if seen.failure is not None and seen.failure.kind not in MEMORY_KINDS
         ]
         self._belief = self._spread(crashes)
-        counts = self._token_counts()
         self._single = self._single_table()
-        self._pairs = {
-            (first, second): self._pair_table(first, second)
-            for first, second in itertools.combinations(range(len(counts)), 2)
-        }
+        self._pairs = self._pair_tables()
 
     def chances(self, values: Matrix) -> Matrix:
         """Probability of containing no landmine, for settings as ``Codec.values`` gives them."""
@@ -199,20 +196,32 @@ class Landmines:
     def _single_table(self) -> list[Matrix]:
         """Per column, the log chance that each of its values is no landmine."""
         return [
-            np.array([np.log1p(-_STRIKES * self._belief_in(((at, position),))) for position in range(size)])
+            np.array([self._safe(((at, position),)) for position in range(size)])
             for at, size in enumerate(self._token_counts())
         ]
 
     def _token_counts(self) -> list[int]:
         return [_BINS if self._binned(at) else max(len(grid), 1) for at, grid in enumerate(self._codec.grids)]
 
-    def _pair_table(self, first: int, second: int) -> Matrix:
+    def _pair_tables(self) -> dict[tuple[int, int], Matrix]:
+        """Per two columns, the log chance that each pair of their values is no landmine."""
         counts = self._token_counts()
-        table = np.empty((counts[first], counts[second]))
-        for one in range(counts[first]):
-            for other in range(counts[second]):
-                table[one, other] = self._belief_in(((first, one), (second, other)))
-        return np.log1p(-_STRIKES * table)
+        tables = {
+            (first, second): np.full((counts[first], counts[second]), self._untried_pair(first, second))
+            for first, second in itertools.combinations(range(len(counts)), 2)
+        }
+        for suspect in self._passed.keys() | self._belief.keys():
+            if len(suspect) == 2:
+                (first, one), (second, other) = suspect
+                tables[first, second][one, other] = self._safe(suspect)
+        return tables
+
+    def _untried_pair(self, first: int, second: int) -> float:
+        numbers = bool(self._ordered[first] or self._ordered[second])
+        return float(np.log1p(-_STRIKES * (_NUMBER_PAIR if numbers else _PAIR)))
+
+    def _safe(self, suspect: Suspect) -> float:
+        return math.log1p(-_STRIKES * self._belief_in(suspect))
 
 
 _ENOUGH = 8

@@ -6,7 +6,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TypeAlias
+from functools import cached_property
+from typing import TypeAlias, cast
 
 from optuna.distributions import (
     BaseDistribution,
@@ -19,6 +20,10 @@ from optuna.trial import BaseTrial
 Value: TypeAlias = bool | int | float | str
 Settings: TypeAlias = dict[str, Value]
 
+MANY = 1000
+"""Ranges with more places than this are treated as continuous."""
+
+_TOLERANCE = 1e-9
 _RANGE_KEYS = ("low", "high", "step")
 
 
@@ -69,20 +74,21 @@ class Parameter:
     def is_categorical(self) -> bool:
         return isinstance(self.distribution, CategoricalDistribution)
 
-    @property
+    @cached_property
     def values(self) -> tuple[Value, ...] | None:
-        """Every value in order, or None for a range without a step."""
+        """Every value in order, or None for a range without a step, or with more than ``MANY`` places."""
         distribution = self.distribution
         if isinstance(distribution, CategoricalDistribution):
-            return tuple(value for value in distribution.choices if value is not None)
+            return tuple(cast("Value", choice) for choice in distribution.choices)
         if isinstance(distribution, IntDistribution):
-            return tuple(range(distribution.low, distribution.high + 1, distribution.step))
+            places = range(distribution.low, distribution.high + 1, distribution.step)
+            return tuple(places) if len(places) <= MANY else None
         assert isinstance(distribution, FloatDistribution)
         if distribution.step is None:
             return (distribution.low,) if distribution.single() else None
         low, step = Decimal(str(distribution.low)), Decimal(str(distribution.step))
         steps = int((Decimal(str(distribution.high)) - low) / step)
-        return tuple(float(low + step * count) for count in range(steps + 1))
+        return tuple(float(low + step * count) for count in range(steps + 1)) if steps < MANY else None
 
     @property
     def is_numeric(self) -> bool:
@@ -98,13 +104,12 @@ class Parameter:
         Raises:
             SpaceError: If the value lies outside the space.
         """
-        values = self.values
-        if values is None:
+        if not isinstance(self.distribution, CategoricalDistribution):
             return self._inside(value)
-        for known in values:
+        for known in self.values or ():
             if _same(known, value):
                 return known
-        raise SpaceError(self.name, f"{self.name} = {value!r} is outside the space: {self.describe()}")
+        raise self._outside(value)
 
     def describe(self) -> str:
         """The values in words, for messages."""
@@ -127,12 +132,21 @@ class Parameter:
         value = trial.suggest_float(self.name, distribution.low, distribution.high, step=distribution.step)
         return self.clean(value)
 
-    def _inside(self, value: Value) -> float:
+    def _inside(self, value: Value) -> Value:
         distribution = self.distribution
-        assert isinstance(distribution, FloatDistribution)
-        if _is_number(value) and distribution.low <= float(value) <= distribution.high:
-            return float(value)
-        raise SpaceError(self.name, f"{self.name} = {value!r} is outside the space: {self.describe()}")
+        assert isinstance(distribution, FloatDistribution | IntDistribution)
+        low, high, step = distribution.low, distribution.high, distribution.step
+        if not _is_number(value):
+            raise self._outside(value)
+        number = float(value)
+        place = 0 if step is None else round((number - low) / step)
+        snapped = number if step is None else float(Decimal(str(low)) + Decimal(str(step)) * place)
+        if abs(snapped - number) > _TOLERANCE or not low - _TOLERANCE <= snapped <= high + _TOLERANCE:
+            raise self._outside(value)
+        return int(snapped) if isinstance(distribution, IntDistribution) else snapped
+
+    def _outside(self, value: Value) -> SpaceError:
+        return SpaceError(self.name, f"{self.name} = {value!r} is outside the space: {self.describe()}")
 
 
 def _same(known: Value, value: Value) -> bool:

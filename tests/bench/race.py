@@ -91,6 +91,7 @@ def race(
     space = SearchSpace.from_dict(box.table)
     study = optuna.create_study(direction="maximize", sampler=sampler)
     trace, spent = Trace(), 0.0
+    chosen: Settings | None = None
     while spent < budget and len(trace.costs) < MAX_TRIALS:
         started = time.perf_counter()
         trial = study.ask()
@@ -106,7 +107,8 @@ def race(
             study.tell(trial, crash_value)
         else:
             study.tell(trial, state=TrialState.PRUNED)
-        chosen = recommend(study)
+        if answer.value is not None:
+            chosen = recommend(study)
         trace.costs.append(spent)
         trace.crashed.append(answer.value is None)
         trace.regrets.append(1.0 if chosen is None else 1.0 - box.true_value(space.active(chosen)) / best)
