@@ -81,12 +81,11 @@ def run_night(
 @contextmanager
 def _page(spec: StudySpec, folder: Path, reporter: Reporter) -> Iterator[None]:
     """The study's page, if it comes up: a night never fails for want of it."""
-    try:
-        with page(folder, spec.dashboard) as url:
-            reporter.page(url)
-            yield
-    except PageError as error:
-        reporter.notice(str(error))
+    with ExitStack() as stack:
+        try:
+            reporter.page(stack.enter_context(page(folder, spec.dashboard)))
+        except PageError as error:
+            reporter.notice(str(error))
         yield
 
 
