@@ -83,8 +83,8 @@ class PacedServer:
             payload = json.loads(await reader.readexactly(length) or b"{}")
             await self._answer(head.split(" ")[1].partition("?")[0], payload, writer)
             await writer.drain()
-        except (OSError, asyncio.IncompleteReadError):
-            pass
+        except (OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            pass  # the other side hung up, or this server is being shut
         finally:
             writer.close()
 
@@ -127,6 +127,7 @@ class PacedServer:
         due = loop.time() + self.pace.first_token_s
         if self._first_request is None:
             self._first_request = loop.time()
+        out = 0
         for count in self._counts(asked):
             if self.pace.fault is not Fault.NONE and count > self.pace.fault_after:
                 if await self._go_wrong(writer):
@@ -135,9 +136,10 @@ class PacedServer:
             await _sleep_until(loop, due)
             writer.write(token_event(count, chat, counted))
             await writer.drain()
+            out = count
             slow = due - self._first_request < self.pace.warm_up_s
             due += self.pace.step_s * (3 if slow else 1)
-        writer.write((_finish_events(asked) if chat else b"") + _chunk(b"data: [DONE]\n\n") + _LAST_CHUNK)
+        writer.write((_finish_events(out) if chat else b"") + _chunk(b"data: [DONE]\n\n") + _LAST_CHUNK)
 
     def _counts(self, asked: int) -> Iterator[int]:
         count = 0

@@ -2,5 +2,7 @@
 
 from trials.throughput.decode_log import LogWindow, no_log
 from trials.throughput.level import OnProgress, measure_level
+from trials.throughput.levels import measure_url
+from trials.throughput.soak import survive
 
-__all__ = ["LogWindow", "OnProgress", "measure_level", "no_log"]
+__all__ = ["LogWindow", "OnProgress", "measure_level", "measure_url", "no_log", "survive"]

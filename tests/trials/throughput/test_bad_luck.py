@@ -1,0 +1,93 @@
+"""Each kind of bad luck is named, none hangs, none is counted as throughput."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from trials.load import Patience
+from trials.measure_errors import Hopeless, MeasureError, StopRequested
+from trials.outcome import FailureKind, Measurement
+from trials.prompts import load_prompts
+from trials.settings import BenchPlan
+from trials.testing.pace import Fault, Pace
+from trials.testing.paced_server import PacedServer
+from trials.throughput import measure_level
+
+PROMPTS = load_prompts()[:20]
+IMPATIENT = Patience(connect_s=2, first_token_s=1, stall_s=0.6)
+TOO_LONG = "The input (9000 tokens) is longer than the model's context length (2048 tokens)."
+POOL_TOO_SMALL = "Input length (390 tokens) exceeds the maximum allowed length (384 tokens)."
+
+
+def measured(pace: Pace, **options: object) -> Measurement:
+    bench = BenchPlan(output_tokens=40, max_seconds_per_level=1.5)
+    with PacedServer(pace) as server:
+        return measure_level(server.url, 2, bench, PROMPTS, patience=IMPATIENT, **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "pace,kind,words",
+    [
+        (Pace(fault=Fault.STALL), FailureKind.HANG, "no token from any of 2 open streams"),
+        (Pace(first_token_s=30), FailureKind.HANG, "no token from any of"),
+        (Pace(fault=Fault.RESET), None, "after 20 tokens of one of 2 streams"),
+        (Pace(fault=Fault.CLOSE), None, "the connection was lost before the answer ended"),
+        (Pace(fault=Fault.MALFORMED), None, "not an event stream"),
+        (Pace(fault=Fault.ERROR_EVENT), None, "error in mid-stream"),
+        (Pace(fault=Fault.REFUSE, refuse_status=500), None, "HTTP 500"),
+        (Pace(fault=Fault.REFUSE, refuse_status=401), FailureKind.ENVIRONMENT, "API key"),
+        (Pace(fault=Fault.REFUSE, refuse_status=503), None, "overloaded"),
+        (Pace(fault=Fault.REFUSE, refuse_body=TOO_LONG), FailureKind.ENVIRONMENT, "longer than the server's"),
+        (Pace(fault=Fault.REFUSE, refuse_body=POOL_TOO_SMALL), FailureKind.KV_POOL_TOO_SMALL, "KV pool"),
+    ],
+    ids=lambda value: str(getattr(value, "fault", "")) or None,
+)
+def test_trouble_is_named(pace: Pace, kind: FailureKind | None, words: str) -> None:
+    with pytest.raises(MeasureError, match=words) as caught:
+        measured(pace)
+    assert caught.value.kind == kind
+
+
+def test_a_dead_server_is_named() -> None:
+    with PacedServer(Pace()) as server:
+        url = server.url
+    with pytest.raises(MeasureError, match="no connection to"):
+        measure_level(url, 1, BenchPlan(), PROMPTS)
+
+
+@pytest.mark.slow
+def test_a_dripping_server_is_no_throughput() -> None:
+    bench = BenchPlan(output_tokens=40, max_seconds_per_level=7)
+    with PacedServer(Pace(step_s=0.9)) as server, pytest.raises(MeasureError, match="drips") as caught:
+        measure_level(server.url, 2, bench, PROMPTS)
+    assert caught.value.kind is FailureKind.HANG
+
+
+def test_answers_cut_short_are_said() -> None:
+    measurement = measured(Pace(fault=Fault.SHORT, fault_after=30))
+    assert any("answers were cut short by the server (30 to 30 of 40 tokens)" in x for x in measurement.notes)
+    assert measurement.output_tokens == 30 * measurement.requests
+
+
+def test_stop_is_obeyed_at_once() -> None:
+    stop = threading.Event()
+    threading.Timer(0.5, stop.set).start()
+    before = time.monotonic()
+    with pytest.raises(StopRequested):
+        measured(Pace(fault=Fault.STALL, fault_after=5), stop=stop)
+    assert time.monotonic() - before < 1.5
+
+
+def test_hopeless_is_given_up_with_what_was_seen() -> None:
+    with pytest.raises(Hopeless) as caught:
+        measured(Pace(step_s=0.01), hopeless_below=10_000.0)
+    assert caught.value.measurement.decode_tok_s == pytest.approx(200, rel=0.1)
+
+
+def test_the_wall_clock_is_never_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    jumps = iter(range(10**9, 0, -3600))
+    monkeypatch.setattr(time, "time", lambda: float(next(jumps)))
+    assert measured(Pace(step_s=0.01)).decode_tok_s == pytest.approx(200, rel=0.1)
