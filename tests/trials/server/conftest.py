@@ -7,6 +7,7 @@ import sys
 import textwrap
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import pytest
 from trials.command import Command
 from trials.gpus import GpuCard, GpuProcess, GpuSample
 from trials.marks import stop_marked
+from trials.no_gpus import NoGpus
 from trials.process_table import look_up
 from trials.server import Container, ServerProcess
 from trials.stopping import StopPolicy, StopProof
@@ -22,7 +24,9 @@ from trials.stopping import StopPolicy, StopProof
 IDLE_MIB = 10
 WAIT_S = 20.0
 
-QUICK = StopPolicy(grace_s=0.5, orphan_grace_s=0.1, settle_s=0.05, release_s=0.6, hurried_s=0.3, poll_s=0.02)
+# Patient where a stop succeeds, so that a busy machine fails no test; BRIEF is for stops that must fail.
+PATIENT = StopPolicy(grace_s=0.5, orphan_grace_s=0.1, settle_s=0.05, release_s=20, hurried_s=20, poll_s=0.02)
+BRIEF = replace(PATIENT, release_s=0.3, hurried_s=0.3)
 
 DAEMON = """
 import os, signal, time
@@ -69,7 +73,7 @@ class FakeProbe:
 class Launch:
     """Starts Python programs as servers in a folder, and ends all of them after the test."""
 
-    quick = QUICK
+    brief = BRIEF
 
     def __init__(self, folder: Path, probe: FakeProbe) -> None:
         self.folder = folder
@@ -101,14 +105,16 @@ class Launch:
         server: ServerProcess,
         *,
         idle: Mapping[int, int] | None = None,
-        policy: StopPolicy = QUICK,
+        policy: StopPolicy = PATIENT,
         **how: Any,
     ) -> StopProof:
         before = {0: IDLE_MIB} if idle is None else idle
         return server.stop(self._probe, before, policy=policy, **how)
 
-    def stop_marked(self, prefix: str, idle: Mapping[int, int] | None = None) -> StopProof:
-        return stop_marked(prefix, self._probe, {0: IDLE_MIB} if idle is None else idle, policy=QUICK)
+    def stop_marked(
+        self, prefix: str, idle: Mapping[int, int] | None = None, policy: StopPolicy = PATIENT
+    ) -> StopProof:
+        return stop_marked(prefix, self._probe, {0: IDLE_MIB} if idle is None else idle, policy=policy)
 
     def wait_until_it_says(self, text: str) -> None:
         self.wait_for(lambda: text in self.log.read_text())
@@ -131,8 +137,8 @@ class Launch:
 
     def clean(self) -> None:
         for server in self._servers:
-            self.stop(server, idle={}, now=True)
-        stop_marked(self.mark, self._probe, {}, policy=QUICK)
+            server.stop(NoGpus(), {}, policy=PATIENT, now=True)
+        stop_marked(self.mark, NoGpus(), {}, policy=PATIENT)
 
 
 @pytest.fixture

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from trials.gpus import GpuProbeError
 from trials.marks import marked_processes
+
+pytestmark = pytest.mark.slow
 
 SLEEP = "import time; time.sleep(60)"
 
@@ -55,7 +59,7 @@ def test_memory_of_unknown_level_is_waited_for_while_it_falls(launch: Any, probe
 def test_memory_that_always_falls_is_not_waited_for_for_ever(launch: Any, probe: Any) -> None:
     falling = iter(range(1_000_000_000, 0, -1))
     probe.level = lambda: next(falling)
-    assert launch.stop_marked(launch.study, idle={}).proven
+    assert launch.stop_marked(launch.study, idle={}, policy=launch.brief).proven
 
 
 def test_cards_that_cannot_be_read_are_named(launch: Any, probe: Any) -> None:

@@ -11,6 +11,8 @@ from trials.gpus import GpuProbeError, GpuProcess
 from trials.settings import ServerPlan
 from trials.stopping import BOX_STOP, HARDWARE_STOP, StopPolicy, stop_policy
 
+pytestmark = pytest.mark.slow
+
 SLEEP = "import time; time.sleep(60)"
 
 
@@ -36,7 +38,7 @@ def test_memory_must_stay_back_for_the_whole_settling_time(launch: Any, probe: A
 def test_memory_that_never_comes_back_is_named_with_its_holder(launch: Any, probe: Any) -> None:
     probe.level = lambda: 10 + 513
     probe.holders = [GpuProcess(0, 4_711, 513, "python train.py"), GpuProcess(1, 12, 5, "on another card")]
-    proof = launch.stop(launch(SLEEP))
+    proof = launch.stop(launch(SLEEP), policy=launch.brief)
     assert (proof.proven, proof.exit_code) == (False, -15)
     assert proof.left_behind == (
         "GPU 0 holds 523 MiB and held 10 MiB before the boot; "
@@ -46,7 +48,7 @@ def test_memory_that_never_comes_back_is_named_with_its_holder(launch: Any, prob
 
 def test_memory_without_a_holder_says_where_to_look(launch: Any, probe: Any) -> None:
     probe.level = lambda: 90_000
-    proof = launch.stop(launch(SLEEP))
+    proof = launch.stop(launch(SLEEP), policy=launch.brief)
     assert "GPU 0 holds 90,000 MiB" in proof.left_behind
     assert "nvidia-smi --gpu-reset -i 0" in proof.left_behind
 
@@ -56,13 +58,13 @@ def test_card_that_stops_answering_is_named(launch: Any, probe: Any) -> None:
         raise GpuProbeError("GPU 0 is lost")
 
     probe.level = gone
-    proof = launch.stop(launch(SLEEP))
+    proof = launch.stop(launch(SLEEP), policy=launch.brief)
     assert not proof.proven
     assert proof.left_behind == "The GPUs cannot be read any more (GPU 0 is lost): restart the machine."
 
 
 def test_card_that_is_no_longer_listed_is_named(launch: Any) -> None:
-    proof = launch.stop(launch(SLEEP), idle={0: 10, 5: 10})
+    proof = launch.stop(launch(SLEEP), policy=launch.brief, idle={0: 10, 5: 10})
     assert (proof.proven, proof.left_behind) == (False, "GPU 5 is gone: restart the machine.")
 
 

@@ -18,6 +18,8 @@ from trials.gpus import GpuProcess
 from trials.process_table import OsProcess, look_up
 from trials.stopping import StopPolicy
 
+pytestmark = pytest.mark.slow
+
 SLEEP = "import time; time.sleep(60)"
 DEAF = f"import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('deaf', flush=True); {SLEEP}"
 ENDLESS = StopPolicy(grace_s=60, settle_s=60, release_s=60, poll_s=0.02)
@@ -235,7 +237,7 @@ def test_socket_that_lives_on_elsewhere_is_named(launch: Any) -> None:
             _, (descriptor,), _, _ = socket.recv_fds(connection, 1, 1)
     with socket.socket(fileno=descriptor) as handed_over:
         port = handed_over.getsockname()[1]
-        proof = launch.stop(server)
+        proof = launch.stop(server, policy=launch.brief)
     assert not proof.proven
     assert proof.left_behind.startswith(f"Port {port} is still open: find its holder with `ss -ltnp`")
 
@@ -278,7 +280,7 @@ def test_process_that_survives_is_named_with_what_it_holds(
     # No user can make a process that survives SIGKILL, so the signal is lost on its way.
     with monkeypatch.context() as patch:
         patch.setattr(OsProcess, "send", lambda self, number: None)
-        proof = launch.stop(server)
+        proof = launch.stop(server, policy=launch.brief)
     assert (proof.proven, proof.exit_code) == (False, None)
     assert proof.left_behind.startswith(f"Process {server.pid} (")
     assert "still runs after SIGKILL, holding 20,480 MiB on GPU 3: run `kill -9" in proof.left_behind
