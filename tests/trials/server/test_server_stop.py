@@ -188,23 +188,24 @@ def test_foreign_processes_are_never_signalled(launch: Any) -> None:
             stranger.wait()
 
 
-def test_runner_that_bears_the_mark_itself_is_spared(launch: Any) -> None:
-    inner = (
-        "import os, sys; from pathlib import Path; from trials.command import Command;"
+def test_runner_that_bears_the_mark_itself_is_spared_and_so_are_its_other_children(launch: Any) -> None:
+    runner = (
+        "import subprocess, sys; from pathlib import Path; from trials.command import Command;"
         "from trials.no_gpus import NoGpus; from trials.server import ServerProcess;"
-        "sleep, log = Command(('/bin/sleep', '60')), Path('inner.log');"
-        "server = ServerProcess.start(sleep, log_path=log, mark=sys.argv[1]);"
-        "print('proven' if server.stop(NoGpus(), {}).proven else 'not proven')"
+        "sleep, log = ('/bin/sleep', '60'), Path('inner.log');"
+        "other = subprocess.Popen(sleep, env={}, start_new_session=True);"
+        "server = ServerProcess.start(Command(sleep), log_path=log, mark=sys.argv[1]);"
+        "print(server.stop(NoGpus(), {}).proven, other.poll()); other.kill()"
     )
     run = subprocess.run(
-        [sys.executable, "-c", inner, launch.mark],
+        [sys.executable, "-c", runner, launch.mark],
         env={**os.environ, "AUTOTUNE_MARK": launch.mark},
         cwd=launch.folder,
         capture_output=True,
         text=True,
         timeout=60,
     )
-    assert (run.returncode, run.stdout, run.stderr) == (0, "proven\n", "")
+    assert (run.returncode, run.stdout, run.stderr) == (0, "True None\n", "")
 
 
 def test_pid_that_was_given_to_another_is_not_signalled(launch: Any) -> None:
