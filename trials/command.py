@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from trials.argument_checks import ENDPOINT_FLAGS, MODEL_FLAG, check_args, check_names, conflicts
 from trials.flags import FlagCatalogue
@@ -55,11 +56,12 @@ def build_command(
     """
     for problem in conflicts(server.args, settings, catalogue, server.env):
         raise SettingError(problem.where, problem.sentence)
-    translation = translate(settings, catalogue, server.draft_model_path)
+    draft = None if server.draft_model_path is None else _reachable(server.draft_model_path, server)
+    translation = translate(settings, catalogue, draft)
     argv = (
         *_program(server),
         MODEL_FLAG,
-        server.model_path,
+        _reachable(server.model_path, server),
         *_without_endpoint(server.args),
         *translation.words,
         "--host",
@@ -79,6 +81,12 @@ def user_endpoint(args: Sequence[str]) -> tuple[str, int]:
         else:
             port = int(value)
     return host, port
+
+
+def _reachable(model_path: str, server: ServerPlan) -> str:
+    """A local folder by its full path where the server does not start in our folder: in a container."""
+    local = Path(model_path)
+    return str(local.resolve()) if server.image is not None and local.is_dir() else model_path
 
 
 def _program(server: ServerPlan) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from trials.container import ContainerError, find_runtime, gpu_options
+from trials.container_runtime import ContainerError, find_runtime, gpu_options
 from trials.flags.catalogue import FlagCatalogue
 from trials.flags.help_text import from_help
 from trials.flags.interpreter import interpreter_of, missing_program
@@ -75,15 +75,16 @@ def _of_image(server: ServerPlan, image: str, cache: Path) -> FlagCatalogue:
         runtime = find_runtime()
     except ContainerError as error:
         raise CatalogueError(str(error)) from error
-    variables = [word for name, value in server.env.items() for word in ("--env", f"{name}={value}")]
+    variables = [word for name in server.env for word in ("--env", name)]  # by name: values may be secret
     ask = [runtime, "run", "--rm", *gpu_options(server.gpus, runtime), *variables]
     ask += ["--entrypoint", "python3", image, "-c", _dump_script()]
+    environment = {**os.environ, **server.env}
     identity = _image_id(runtime, image)
     if identity is None:
-        return FlagCatalogue.from_dump(_run_marked(ask, os.environ, _IMAGE_TIMEOUT_S))
+        return FlagCatalogue.from_dump(_run_marked(ask, environment, _IMAGE_TIMEOUT_S))
     platform = sorted(item for item in server.env.items() if item[0].startswith("SGLANG_"))
     file = cache / f"flags-image-{_digest(identity, platform)}.json"
-    return _cached(file, ask, os.environ, _IMAGE_TIMEOUT_S)
+    return _cached(file, ask, environment, _IMAGE_TIMEOUT_S)
 
 
 def _image_id(runtime: str, image: str) -> str | None:
