@@ -73,13 +73,19 @@ def build_command(
 
 
 def user_endpoint(args: Sequence[str]) -> tuple[str, int]:
-    """The host and port that the user's own ``args`` ask for, else 127.0.0.1:30000."""
+    """The host and port that the user's own ``args`` ask for, else 127.0.0.1:30000.
+
+    Raises:
+        SettingError: If the port is no number.
+    """
     host, port = DEFAULT_ENDPOINT
     for flag, value in _endpoint_values(args):
         if flag == "--host":
             host = value
-        else:
+        elif value.isdecimal():
             port = int(value)
+        else:
+            raise SettingError("args", f"--port in args takes a number, not {value!r}")
     return host, port
 
 

@@ -213,6 +213,11 @@ def test_the_users_endpoint_is_replaced_in_trials_and_kept_for_export(
     assert user_endpoint(args) == ("0.0.0.0", 80)
 
 
+def test_a_port_that_is_no_number_is_refused() -> None:
+    with pytest.raises(SettingError, match="--port in args takes a number, not 'http'"):
+        user_endpoint(("--port", "http"))
+
+
 def test_without_a_wish_the_export_listens_where_sglang_does() -> None:
     assert user_endpoint(("--trust-remote-code",)) == ("127.0.0.1", 30000)
 
