@@ -144,22 +144,18 @@ def streams(level: int) -> str:
     return f"{level} stream" if level == 1 else f"{level} streams"
 
 
-def tok_s_words(estimate: Estimate) -> str:
-    """A throughput with its unit and its uncertainty."""
+def tok_s_words(estimate: Estimate, simulated: bool) -> str:
+    """A throughput with its unit and its uncertainty; an imagined one says so in its unit."""
     low, high = estimate.ci95
-    return f"{estimate.tok_s:.1f} tok/s (95 % {low:.1f} to {high:.1f})"
+    unit = "simulated tok/s" if simulated else "tok/s"
+    return f"{estimate.tok_s:.1f} {unit} (95 % {low:.1f} to {high:.1f})"
 
 
 def _winner_words(verdict: Verdict) -> str:
+    where = f"at {streams(verdict.level)}"
     if verdict.best is None or verdict.throughput is None:
-        return f"Nothing has worked yet at {streams(verdict.level)}" + (
-            " within the limits." if verdict.over_limits else "."
-        )
-    simulated = "simulated, " if verdict.simulated else ""
-    return (
-        f"Trial {verdict.best} is the best: {simulated}{tok_s_words(verdict.throughput)} "
-        f"at {streams(verdict.level)}."
-    )
+        return f"Nothing has worked yet {where}{' within the limits' if verdict.over_limits else ''}."
+    return f"Trial {verdict.best} is the best: {tok_s_words(verdict.throughput, verdict.simulated)} {where}."
 
 
 def _comparison_words(verdict: Verdict) -> str:
@@ -167,12 +163,12 @@ def _comparison_words(verdict: Verdict) -> str:
         return f"There is no baseline: {verdict.no_baseline}."
     if verdict.best is None:
         return ""
-    mine = f"your own settings (trial {verdict.baseline}, {tok_s_words(verdict.baseline_throughput)})"
     if verdict.speed_up is None or verdict.speed_up_ci95 is None:
         return "These are your own settings: nothing was faster."
     low, high = verdict.speed_up_ci95
-    ratio = f"{verdict.speed_up:.2f} times {mine}; 95 % {low:.2f} to {high:.2f}"
-    return f"That is {ratio}." if verdict.significant else f"No significant gain: {ratio}."
+    mine = f"trial {verdict.baseline} with {tok_s_words(verdict.baseline_throughput, verdict.simulated)}"
+    ratio = f"{verdict.speed_up:.2f} times (95 % {low:.2f} to {high:.2f}) your own settings, {mine}."
+    return f"That is {ratio}" if verdict.significant else f"No significant gain: it is {ratio}"
 
 
 def _caution_words(verdict: Verdict) -> str:

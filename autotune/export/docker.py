@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from autotune.export._base import ExportInput, facts, flag_lines
 from autotune.export._image import HUB_CACHE, image, image_facts, inner_words, mounts
 from autotune.export._shell import heading
-from trials.container import gpu_options
+from trials.container_runtime import gpu_options
 
 NAME = "docker"
 DESCRIPTION = "docker run line"
@@ -17,15 +17,15 @@ MEDIA_TYPE = "text/x-shellscript"
 
 
 def write(exported: ExportInput) -> str:
-    inner = inner_words(exported)
-    lines = [
-        "exec docker run --rm --network host --ipc host",
-        *_options(exported),
-        shlex.quote(image(exported)),
-    ]
-    lines += [shlex.join(line) for line in flag_lines(inner)]
     top = heading(exported, [*facts(exported), *image_facts(exported)])
-    return "\n".join([*top, "", " \\\n  ".join(lines), ""])
+    return "\n".join([*top, "", f"exec {command(exported)}", ""])
+
+
+def command(exported: ExportInput) -> str:
+    """The ``docker run`` line, an option to a line."""
+    lines = ["docker run --rm --network host --ipc host", *_options(exported)]
+    lines += [shlex.quote(image(exported)), *map(shlex.join, flag_lines(inner_words(exported)))]
+    return " \\\n  ".join(lines)
 
 
 def _options(exported: ExportInput) -> Iterator[str]:

@@ -18,12 +18,22 @@ def write(exported: ExportInput) -> str:
     """What ran, as a script; a study in containers ran docker, and so does its script."""
     if exported.image:
         return docker.write(exported)
-    lines = [*heading(exported, facts(exported)), ""]
-    lines += [f"export {name}={shlex.quote(value)}" for name, value in exported.env.items()]
-    return "\n".join([*lines, f"exec {command(exported)}", ""])
+    return "\n".join(
+        [*heading(exported, facts(exported)), "", *_exports(exported), f"exec {_command(exported)}", ""]
+    )
 
 
-def command(exported: ExportInput) -> str:
-    """The command alone, a flag to a line."""
+def launch_command(exported: ExportInput) -> str:
+    """The same without comments and ``exec``, to read and to paste."""
+    if exported.image:
+        return docker.command(exported)
+    return "\n".join([*_exports(exported), _command(exported)])
+
+
+def _exports(exported: ExportInput) -> list[str]:
+    return [f"export {name}={shlex.quote(value)}" for name, value in exported.env.items()]
+
+
+def _command(exported: ExportInput) -> str:
     lines = [shlex.join(exported.program), *(shlex.join(line) for line in flag_lines(exported.flags))]
     return " \\\n  ".join(lines)

@@ -187,5 +187,5 @@ def test_a_final_that_fails_loses() -> None:
 
 def test_a_simulated_number_says_so() -> None:
     verdict = judge(*SEARCH, simulated=True)
-    assert "simulated, 130.0 tok/s" in verdict.sentence
+    assert "130.0 simulated tok/s" in verdict.sentence
     assert verdict.to_json()["sentence"] == verdict.sentence

@@ -1,0 +1,85 @@
+"""``autotune check``: the plan of a study, without booting anything."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import asdict
+from functools import partial
+
+import typer
+
+from autotune.check import Forbidden, StudyCheck, check_study
+from autotune.cli.commands import BAD_INPUT
+from autotune.cli.options import JsonOption, SpecArgument
+from autotune.cli.output import say, say_error, say_json
+from autotune.night.plans import cache_folder
+from autotune.spec import StudySpec
+from trials.model_facts import ModelFacts
+from trials.rules import forbidden
+from trials.settings import ServerPlan
+
+
+def check(spec_file: SpecArgument, json: JsonOption = False) -> None:
+    """Validate a study file and print what the study would do, without booting anything."""
+    spec = StudySpec.load(spec_file)
+    checked = check_study(spec, cache_folder(), _rules(spec.server))
+    if json:
+        say_json(asdict(checked))
+    else:
+        _show(checked)
+    for problem in checked.problems:
+        say_error(str(problem))
+    if checked.problems:
+        raise typer.Exit(BAD_INPUT)
+
+
+def _rules(server: ServerPlan) -> Forbidden:
+    return partial(
+        forbidden,
+        gpu_count=None if server.gpus == "all" else len(server.gpus),
+        model=ModelFacts.read(server.model_path),
+        has_draft=server.draft_model_path is not None,
+    )
+
+
+def _show(checked: StudyCheck) -> None:
+    word = " (SIMULATED: no number of it is real)" if checked.simulated else ""
+    say(f"{checked.study}{word}", style="bold")
+    say(f"server    {checked.server}")
+    say(f"budget    {checked.budget}")
+    say(f"load      {checked.load}")
+    for name, bound in checked.limits.items():
+        say(f"limit     {name} = {bound:,g}")
+    say("\nspace", style="bold")
+    _show_space(checked)
+    _show_baseline(checked)
+    _show_refusals(checked)
+
+
+def _show_space(checked: StudyCheck) -> None:
+    names = max(len(tunable.name) for tunable in checked.tunables)
+    values = max(len(tunable.values) for tunable in checked.tunables)
+    for tunable in checked.tunables:
+        say(f"  {tunable.name:<{names}}  {tunable.values:<{values}}  {tunable.condition}".rstrip())
+    how_many = "no end of" if checked.combinations is None else f"{checked.combinations:,}"
+    say(f"{how_many} different servers\n")
+
+
+def _show_baseline(checked: StudyCheck) -> None:
+    if not checked.command:
+        return
+    given = "the first [[known_good]]" if checked.known_good else "the command as it is given"
+    say(f"baseline: {given}", style="bold")
+    for name, value in checked.env.items():
+        say(f"  export {name}={shlex.quote(value)}")
+    say(f"  {shlex.join(checked.command)}")
+    if checked.known_good > 1:
+        say(f"and {checked.known_good - 1} more known-good settings are tried first")
+
+
+def _show_refusals(checked: StudyCheck) -> None:
+    if not checked.refusals:
+        return
+    say("\nnever booted, because it is known to fail:", style="bold")
+    for refusal in checked.refusals:
+        say(f"  {max(refusal.share, 0.01):4.0%} of the space: {refusal.reason}")

@@ -1,0 +1,64 @@
+"""``autotune diagnose``: what a server log says about how the server ended."""
+
+from __future__ import annotations
+
+import json as json_text
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from autotune.cli.commands import BAD_INPUT
+from autotune.cli.options import JsonOption
+from autotune.cli.output import say, say_error
+from trials.failures import Diagnosis, diagnose_file
+from trials.outcome import Failure, Remedy
+
+LogsArgument = Annotated[list[Path], typer.Argument(metavar="LOG...", help="Server logs.")]
+ExitCodeOption = Annotated[
+    int | None, typer.Option("--exit-code", help="How the server's process ended, where that is known.")
+]
+
+
+def diagnose(logs: LogsArgument, exit_code: ExitCodeOption = None, json: JsonOption = False) -> None:
+    """Say what went wrong in a server log, with the lines that prove it; exits 0 whatever it finds."""
+    unreadable = 0
+    for file in logs:
+        try:
+            diagnosis = diagnose_file(file, exit_code=exit_code)
+        except OSError as error:
+            say_error(f"{file}: {error.strerror or error}")
+            unreadable += 1
+            continue
+        if json:
+            typer.echo(json_text.dumps(_plain(file, diagnosis), ensure_ascii=False))
+        else:
+            _show(file, diagnosis)
+    if unreadable:
+        raise typer.Exit(BAD_INPUT)
+
+
+def _plain(file: Path, diagnosis: Diagnosis) -> dict[str, Any]:
+    failure = diagnosis.failure
+    facts = failure.model_dump(mode="json") if failure else dict.fromkeys(Failure.model_fields)
+    return {"file": str(file), "verdict": diagnosis.verdict, **facts}
+
+
+def _show(file: Path, diagnosis: Diagnosis) -> None:
+    failure = diagnosis.failure
+    if failure is None:
+        say(f"{file}: {diagnosis.verdict}", style="green")
+        return
+    say(f"{file}: {failure.kind} at stage {failure.stage}; at fault: {failure.at_fault}", style="bold red")
+    say(f"  {failure.summary}")
+    for line in failure.evidence:
+        say(f"  | {line}", style="dim")
+    for remedy in failure.remedies:
+        say(f"  try: {_words(remedy)}")
+
+
+def _words(remedy: Remedy) -> str:
+    bound = ""
+    if remedy.bound is not None:
+        bound = f" above {remedy.bound:g}" if remedy.direction == "raise" else f" below {remedy.bound:g}"
+    return f"{remedy.direction} {remedy.setting}{bound}"

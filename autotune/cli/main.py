@@ -1,0 +1,46 @@
+"""The console script ``autotune``."""
+
+from __future__ import annotations
+
+from importlib import metadata
+from typing import Annotated
+
+import typer
+
+from autotune.cli.check import check
+from autotune.cli.commands import Commands
+from autotune.cli.diagnose import diagnose
+from autotune.cli.results import best, export
+from autotune.cli.run import demo, run
+from autotune.cli.serve import serve
+
+app = typer.Typer(
+    cls=Commands,
+    name="autotune",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+
+for command in (demo, check, run, serve, best, export, diagnose):
+    app.command()(command)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"autotune {metadata.version('sglang-autotune')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _autotune(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """The night shift that finds your fastest SGLang launch command."""
+
+
+def main() -> None:
+    app()

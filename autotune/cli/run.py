@@ -1,0 +1,115 @@
+"""``autotune run`` and ``autotune demo``: a night in the foreground."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from autotune.cli.commands import INTERRUPTED
+from autotune.cli.live import LiveTerminal
+from autotune.cli.options import SpecArgument, StudiesOption, opened
+from autotune.cli.output import out, say
+from autotune.cli.plain_lines import PlainLines
+from autotune.cli.results import show_best
+from autotune.night.loop import NightResult
+from autotune.night.page import PageError, page
+from autotune.night.reporter import Reporter
+from autotune.night.session import run_night
+from autotune.presets import preset
+from autotune.spec import StudySpec
+from db.studies import studies_folder
+
+SPEC_FILE = "study.toml"
+
+NoDashboardOption = Annotated[bool, typer.Option("--no-dashboard", help="Do not start the dashboard.")]
+OnceOption = Annotated[
+    bool, typer.Option("--once", help="End after the night instead of keeping the page up.")
+]
+
+
+def run(
+    spec_file: SpecArgument, studies: StudiesOption = None, no_dashboard: NoDashboardOption = False
+) -> None:
+    """Run a study, or go on with it where it stopped: the same command again loses nothing."""
+    spec = StudySpec.load(spec_file)
+    folder = studies_folder(studies) / spec.name
+    with reporting(spec) as reporter:
+        result = run_night(spec, folder, reporter=reporter, dashboard=not no_dashboard)
+    _conclude(result, folder)
+
+
+def demo(once: OnceOption = False, studies: StudiesOption = None) -> None:
+    """Run a short study on the simulated box; no GPU is needed, and no number of it is real."""
+    folder = _new_demo(studies_folder(studies))
+    spec = StudySpec.load(folder / SPEC_FILE)
+    with ExitStack() as stack:
+        with reporting(spec) as reporter:
+            url = _open_page(stack, spec, folder, reporter)
+            result = run_night(spec, folder, reporter=reporter, dashboard=False)
+        if once or url is None or result.exit_code:
+            _conclude(result, folder)
+        _show(result, folder)
+        say(f"\nThe dashboard stays at {url} until Ctrl-C.", style="cyan")
+        _wait_for_ctrl_c()
+
+
+def _open_page(stack: ExitStack, spec: StudySpec, folder: Path, reporter: Reporter) -> str | None:
+    """Keep the dashboard up as long as ``stack``, longer than the night; it goes on without one."""
+    try:
+        url = stack.enter_context(page(folder, spec.dashboard))
+    except PageError as error:
+        reporter.notice(str(error))
+        return None
+    reporter.page(url)
+    return url
+
+
+@contextmanager
+def reporting(spec: StudySpec) -> Iterator[Reporter]:
+    """Live progress on a terminal, plain lines otherwise."""
+    simulated = spec.server.simulated
+    reporter: Reporter
+    if out().is_terminal:
+        reporter = LiveTerminal(main_level=spec.bench.main_level, simulated=simulated)
+    else:
+        reporter = PlainLines(simulated=simulated)
+    try:
+        yield reporter
+    finally:
+        reporter.close()
+
+
+def _conclude(result: NightResult, folder: Path) -> None:
+    _show(result, folder)
+    raise typer.Exit(result.exit_code)
+
+
+def _show(result: NightResult, folder: Path) -> None:
+    """How the night ended and, unless somebody is waiting for the prompt, what it found."""
+    say(f"\n{result.sentence}\n")
+    if result.exit_code != INTERRUPTED:
+        with opened(str(folder), None) as (connection, study):
+            show_best(connection, study)
+
+
+def _new_demo(studies: Path) -> Path:
+    """A folder of its own for every demo, with the preset under that name."""
+    name = f"demo-{datetime.now():%Y%m%d-%H%M%S}"
+    folder = studies / name
+    folder.mkdir(parents=True)
+    text = preset("demo").read_text(encoding="utf-8")
+    (folder / SPEC_FILE).write_text(text.replace('name = "demo"', f'name = "{name}"', 1), encoding="utf-8")
+    return folder
+
+
+def _wait_for_ctrl_c() -> None:
+    try:
+        signal.pause()
+    except KeyboardInterrupt:
+        say("")

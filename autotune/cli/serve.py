@@ -1,0 +1,49 @@
+"""``autotune serve``: the dashboard alone."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from autotune.cli.commands import NOTHING_FOUND
+from autotune.cli.options import StudiesOption, StudyArgument, study_file
+from autotune.cli.output import say_error
+from autotune.spec import DashboardSection
+from db.studies import studies_folder
+
+HostOption = Annotated[str, typer.Option("--host", help="Address to listen on.")]
+PortOption = Annotated[int, typer.Option("--port", help="Port, or the next free one.", min=0, max=65535)]
+
+_DEFAULT = DashboardSection()
+
+
+def serve(
+    study: StudyArgument = None,
+    host: HostOption = _DEFAULT.host,
+    port: PortOption = _DEFAULT.port,
+    studies: StudiesOption = None,
+) -> None:
+    """Show a study, or without an argument all studies, in the browser until Ctrl-C."""
+    target = _target(study, studies)
+    command = [sys.executable, "-m", "autotune.dashboard", str(target), "--host", host, "--port", str(port)]
+    page = subprocess.Popen(command)
+    try:
+        code = page.wait()
+    except KeyboardInterrupt:
+        page.wait()  # the terminal has sent Ctrl-C to it as well
+        return
+    raise typer.Exit(code)
+
+
+def _target(study: str | None, studies: Path | None) -> Path:
+    if study is not None:
+        return study_file(study, studies)
+    folder = studies_folder(studies)
+    if not folder.is_dir():
+        say_error(f"There is no folder {folder}; name the folder of your studies with --studies")
+        raise typer.Exit(NOTHING_FOUND)
+    return folder
