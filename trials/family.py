@@ -1,4 +1,4 @@
-"""The processes of one server, however they spread: by session, by mark, by descent, and by memory."""
+"""The processes of one server, however they spread: by session, by mark, and by having been seen."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import signal
 from collections.abc import Callable
 
 from trials.listening import listening_sockets, sockets_of
-from trials.process_table import OsProcess, own_line, snapshot, with_descendants
+from trials.process_table import OsProcess, own_line, snapshot
 
 
 class Family:
@@ -27,10 +27,9 @@ class Family:
         """Members in the process table, zombies included, never ourselves or our ancestors."""
         table = snapshot()
         spared = own_line(table)
-        roots = [p for p in table.values() if p.pid not in spared and self._is_root(p)]
-        found = [p for p in with_descendants(roots, table) if p.pid not in spared]
+        found = [p for p in table.values() if p.pid not in spared and self._is_member(p)]
         self._known.update((p.pid, p.started) for p in found)
-        return sorted(found, key=lambda p: p.pid)
+        return found
 
     def living(self) -> list[OsProcess]:
         """Members that still run."""
@@ -69,5 +68,5 @@ class Family:
         """Ports of sockets that members once held and that still listen, whoever holds them now."""
         return sorted({port for inode, port in listening_sockets().items() if inode in self._sockets})
 
-    def _is_root(self, process: OsProcess) -> bool:
+    def _is_member(self, process: OsProcess) -> bool:
         return (process.pid, process.started) in self._known or self._belongs(process)

@@ -15,8 +15,8 @@ from trials.stopping import HARDWARE_STOP, Clearance, StopPolicy, StopProof
 def marked_processes(prefix: str) -> list[OsProcess]:
     """Living processes of our user that a runner with this mark left.
 
-    They are those whose mark begins with ``prefix`` (``STUDY`` or ``STUDY:TRIAL``), their descendants, and
-    the rest of a session whose leader is marked.
+    They are those whose mark begins with ``prefix`` (``STUDY`` or ``STUDY:TRIAL``), and the rest of a session
+    whose leader is marked.
     """
     return _marked_family(prefix).living()
 

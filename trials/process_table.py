@@ -1,10 +1,9 @@
-"""The machine's processes as /proc shows them: who is whose child, in which session, with which mark."""
+"""The machine's processes as /proc shows them: when they began, in which session, with which mark."""
 
 from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -86,21 +85,6 @@ def look_up(pid: int) -> OsProcess | None:
 def snapshot() -> dict[int, OsProcess]:
     """Every process that /proc shows, by pid."""
     return {process.pid: process for process in map(look_up, psutil.pids()) if process is not None}
-
-
-def with_descendants(roots: Iterable[OsProcess], table: dict[int, OsProcess]) -> set[OsProcess]:
-    """The roots and all that descend from them."""
-    children: dict[int, list[OsProcess]] = {}
-    for process in table.values():
-        children.setdefault(process.parent, []).append(process)
-    found: set[OsProcess] = set()
-    waiting = list(roots)
-    while waiting:
-        process = waiting.pop()
-        if process not in found:
-            found.add(process)
-            waiting += children.get(process.pid, [])
-    return found
 
 
 def own_line(table: dict[int, OsProcess]) -> set[int]:

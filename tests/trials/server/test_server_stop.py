@@ -130,15 +130,6 @@ def test_daemon_that_loses_session_and_mark_is_remembered(launch: Any) -> None:
     assert not launch.lives(pid)
 
 
-def test_child_without_mark_in_a_session_of_its_own_is_found_by_descent(launch: Any) -> None:
-    child = "subprocess.Popen(['/bin/sleep', '60'], env={}, start_new_session=True)"
-    server = launch(f"import subprocess; print('born', {child}.pid, flush=True); {SLEEP}")
-    launch.wait_until_it_says("born ")
-    pid = int(launch.log.read_text().split()[-1])
-    assert launch.stop(server).proven
-    assert not launch.lives(pid)
-
-
 def test_children_that_are_born_during_the_stop_are_killed(launch: Any) -> None:
     breed = "while True:\n    if os.fork() == 0: time.sleep(60)\n    time.sleep(0.03)"
     ignore = "signal.signal(signal.SIGTERM, signal.SIG_IGN); signal.signal(signal.SIGCHLD, signal.SIG_IGN)"
