@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from trials.command import SettingError
+from trials.container_runtime import ContainerError
 from trials.endings import Asked, Died, EndOfLife, GpuLost
 from trials.failures import MachineFacts
 from trials.flags import FlagCatalogue
@@ -15,7 +16,7 @@ from trials.gpu_sampler import GpuSampler
 from trials.gpus import GpuProbe, GpuProbeError
 from trials.host import OomKills
 from trials.judging import Evidence, judge
-from trials.launch import Launch, prepare
+from trials.launch import Launch, boot_mark, prepare
 from trials.left_behind import gpu_holdings, memory_levels
 from trials.measure_errors import Hopeless, MeasureError, StopRequested
 from trials.outcome import (
@@ -70,11 +71,14 @@ class Attempt:
             launch = prepare(self.settings, self.plan, self.catalogue, self.boot)
             idle = memory_levels(self.probe)
             server = ServerProcess.start(
-                launch.command, log_path=launch.log_path, mark=f"{self.plan.mark}:{self.boot}"
+                launch.command,
+                log_path=launch.log_path,
+                mark=boot_mark(self.plan, self.boot),
+                container=launch.container,
             )
         except SettingError as error:
             return self._never_started(error, FailureKind.INVALID_SETTINGS)
-        except (ServerStartError, NoFreePortError, GpuProbeError) as error:
+        except (ServerStartError, NoFreePortError, GpuProbeError, ContainerError) as error:
             return self._never_started(error, FailureKind.ENVIRONMENT)
         argv, env = redact_argv(launch.command.argv), redact_env(launch.command.env)
         self.recorder.boot_started(self.boot, argv, env, server.pid)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from trials.command import Command, build_command
+from trials.container import ServerContainer
 from trials.flags import FlagCatalogue
 from trials.port_book import PortBook
 from trials.settings import Settings, TrialPlan
@@ -20,11 +21,13 @@ class Launch:
     """One server start.
 
     Attributes:
+        container: The container that the command runs, None for a server of this machine.
         url: Where the server will answer.
         api_key: The key that the server's own arguments demand of clients, None without.
     """
 
     command: Command
+    container: ServerContainer | None
     port: int
     url: str
     log_path: Path
@@ -35,6 +38,7 @@ def prepare(settings: Settings, plan: TrialPlan, catalogue: FlagCatalogue, boot:
     """Choose a port and build the command.
 
     Raises:
+        trials.container_runtime.ContainerError: If an image is asked for and nothing here can run one.
         trials.command.SettingError: If the server cannot express a setting.
         trials.ports.NoFreePortError: If no port is left.
     """
@@ -43,10 +47,23 @@ def prepare(settings: Settings, plan: TrialPlan, catalogue: FlagCatalogue, boot:
     if plan.server.simulated:
         state = {BOX_STATE_VARIABLE: str(box_state(plan.workspace))}
         command = Command(command.argv, {**command.env, **state})
-    name = "server.log" if boot == 1 else f"server-{boot}.log"
+    container = None
+    if plan.server.image is not None:
+        container = ServerContainer.for_boot(boot_mark(plan, boot))
+        command = container.around(command, plan.server)
     return Launch(
-        command, port, f"http://{_HOST}:{port}", plan.folder / name, _value_of("--api-key", plan.server.args)
+        command=command,
+        container=container,
+        port=port,
+        url=f"http://{_HOST}:{port}",
+        log_path=plan.folder / ("server.log" if boot == 1 else f"server-{boot}.log"),
+        api_key=_value_of("--api-key", plan.server.args),
     )
+
+
+def boot_mark(plan: TrialPlan, boot: int) -> str:
+    """Value of ``AUTOTUNE_MARK`` in every process of this boot."""
+    return f"{plan.mark}:{boot}"
 
 
 def box_state(workspace: Path) -> Path:

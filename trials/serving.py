@@ -14,12 +14,16 @@ from trials.outcome import BootReport, Measurement, Stage
 from trials.prompts import Prompt, load_prompts
 from trials.ran import WhatRan, what_ran
 from trials.recorder import Recorder, StopSignal
-from trials.sanity import check_output, collect_reference
+from trials.sanity import accept_length_flag, check_output, collect_reference
 from trials.server import ServerProcess
 from trials.server_info import ServerInfo, complete_report, read_server_info
-from trials.settings import BenchPlan, ReferenceAnswer, Settings, TrialPlan
-from trials.throughput import measure_level
+from trials.settings import BenchPlan, ReferenceAnswer, Settings, TrialPlan, is_speculative
+from trials.throughput import measure_level, survive
 from trials.timeline import Timeline
+
+SOAK_S = 15.0
+SOAK_SHARE = 0.25
+"""A soak lasts so long, s, and no longer than this share of a level's longest measurement."""
 
 
 @dataclass
@@ -75,7 +79,8 @@ class Serving:
         for level in main_level_first(self._plan.bench):
             self._measure(level, prompts, follower)
         self._timeline.enter(Stage.CHECK)
-        self._check()
+        self._check_output()
+        self._soak(prompts)
 
     def _describe(self, follower: LogFollower, boot_s: float) -> None:
         served, log = self.served, follower.boot_log
@@ -103,15 +108,35 @@ class Serving:
         self.served.measurements.append(measurement)
         self._recorder.measured(measurement)
 
-    def _check(self) -> None:
+    def _check_output(self) -> None:
+        flag = accept_length_flag(is_speculative(self._settings), self.served.measurements)
+        if flag is not None:
+            self._warn(flag)
         url, key = self._launch.url, self._launch.api_key
         if not self._plan.reference:
-            self.served.reference = collect_reference(url, api_key=key)
+            self.served.reference = collect_reference(url, stop=self._stop, api_key=key)
             return
-        verdict = check_output(url, self._plan.reference, api_key=key)
+        verdict = check_output(url, self._plan.reference, stop=self._stop, api_key=key)
         if verdict.wrong:
             raise WrongOutput(verdict.sentences)
         for sentence in verdict.sentences:
+            self._warn(sentence)
+
+    def _soak(self, prompts: Sequence[Prompt]) -> None:
+        """Booting is not surviving: what may win must carry the longest prompt under the highest level."""
+        bench = self._plan.bench
+        main = next(m for m in self.served.measurements if m.level == bench.main_level)
+        if main.decode_tok_s < self._plan.soak_above:
+            return
+        seen = survive(
+            self._launch.url,
+            bench,
+            prompts,
+            seconds=min(SOAK_S, SOAK_SHARE * bench.max_seconds_per_level),
+            stop=self._stop,
+            api_key=self._launch.api_key,
+        )
+        for sentence in seen:
             self._warn(sentence)
 
     def _warn(self, sentence: str) -> None:

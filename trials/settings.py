@@ -152,6 +152,7 @@ class TrialPlan(Plan):
         mark: ``STUDY_ID:TRIAL``; processes of its boot N carry ``AUTOTUNE_MARK=STUDY_ID:TRIAL:N``.
         reference: The baseline's answers, empty while there is no baseline.
         hopeless_below: tok/s at the main level below which a measurement is given up, or None.
+        soak_above: tok/s at the main level from which the server must survive a soak: it may win.
         stage_timeouts_s: Longest silence per stage, learned from earlier boots, s (else the floor).
     """
 
@@ -164,6 +165,7 @@ class TrialPlan(Plan):
     mark: str
     reference: tuple[ReferenceAnswer, ...] = ()
     hopeless_below: float | None = None
+    soak_above: float = 0.0
     stage_timeouts_s: Mapping[str, float] = Field(default_factory=dict)
 
 

@@ -28,7 +28,12 @@ class Plans:
         return bool(self._reference)
 
     def plan(
-        self, number: int, hopeless_below: float | None, stage_timeouts_s: Mapping[str, float]
+        self,
+        number: int,
+        *,
+        hopeless_below: float | None,
+        soak_above: float,
+        stage_timeouts_s: Mapping[str, float],
     ) -> TrialPlan:
         folder = self._folder / trial_folder(number)
         folder.mkdir(parents=True, exist_ok=True)
@@ -42,6 +47,7 @@ class Plans:
             mark=f"{self._uuid}:{number}",
             reference=self._reference,
             hopeless_below=hopeless_below,
+            soak_above=soak_above,
             stage_timeouts_s=stage_timeouts_s,
         )
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from autotune.night.asking import Asked
-from autotune.night.hopeless import hopeless_below
+from autotune.night.contenders import hopeless_below, soak_above
 from autotune.night.patience import stage_timeouts
 from autotune.night.plans import Plans
 from autotune.night.reporter import Reporter
@@ -47,8 +47,12 @@ class Runner:
     run_trial: RunTrial
 
     def run(self, asked: Asked, history: Sequence[TrialView]) -> AnyOutcome:
-        threshold = hopeless_below(history, self.bench, asked.role)
-        plan = self.plans.plan(asked.number, threshold, self._timeouts(history))
+        plan = self.plans.plan(
+            asked.number,
+            hopeless_below=hopeless_below(history, self.bench, asked.role),
+            soak_above=soak_above(history),
+            stage_timeouts_s=self._timeouts(history),
+        )
         with self.journal.recorder(asked.number) as recorder:
             witness = Witness(recorder, self.reporter)
             outcome = self.run_trial(asked.settings, plan, witness, self.requests.now, self.requests.hurry)

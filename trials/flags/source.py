@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -49,13 +50,13 @@ def load_catalogue(server: ServerPlan, cache: Path) -> FlagCatalogue:
         return _of_image(server, server.image, cache)
     environment = {**os.environ, **server.env}
     if server.box is not None:
-        return _from_help([sys.executable, "-m", "trials.box", server.box], environment)
+        return _help_of((sys.executable, "-m", "trials.box", server.box), environment)
     command = server.command or ()
     missing = missing_program(command, environment)
     if missing is not None:
         raise CatalogueError(missing)
     python = interpreter_of(command, environment)
-    return _from_help(command, environment) if python is None else _of_python(python, environment, cache)
+    return _help_of(command, environment) if python is None else _of_python(python, environment, cache)
 
 
 def _of_python(python: Sequence[str], environment: Mapping[str, str], cache: Path) -> FlagCatalogue:
@@ -98,8 +99,14 @@ def _image_id(runtime: str, image: str) -> str | None:
     return answer.stdout.strip() or None if answer.returncode == 0 else None
 
 
-def _from_help(command: Sequence[str], environment: Mapping[str, str]) -> FlagCatalogue:
-    answer = _run([*command, "--help"], environment, _TIMEOUT_S)
+def _help_of(command: Sequence[str], environment: Mapping[str, str]) -> FlagCatalogue:
+    return _from_help(tuple(command), tuple(sorted(environment.items())))
+
+
+@lru_cache(maxsize=8)
+def _from_help(command: tuple[str, ...], variables: tuple[tuple[str, str], ...]) -> FlagCatalogue:
+    """Asked once per process: a file could not tell when what a wrapper starts was upgraded."""
+    answer = _run([*command, "--help"], dict(variables), _TIMEOUT_S)
     try:
         return from_help(answer)
     except ValueError as error:
