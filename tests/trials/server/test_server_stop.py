@@ -159,6 +159,39 @@ def test_process_whose_first_thread_has_ended_still_lives(launch: Any) -> None:
     assert not launch.lives(server.pid)
 
 
+def run_runner(launch: Any, program: str) -> str:
+    """What a program prints that is itself a runner, in a process that bears the mark."""
+    preamble = (
+        "import ctypes, os, subprocess, sys; from pathlib import Path; from trials.command import Command;"
+        "from trials.no_gpus import NoGpus; from trials.server import ServerProcess;"
+        "from trials.process_table import snapshot;"
+        "mark, sleep, log = os.environ['AUTOTUNE_MARK'], ('/bin/sleep', '60'), Path('runner-server.log');"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", preamble + program],
+        env={**os.environ, "AUTOTUNE_MARK": launch.mark},
+        cwd=launch.folder,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (run.returncode, run.stderr) == (0, "")
+    return run.stdout
+
+
+def test_zombies_that_are_handed_to_the_runner_are_fetched(launch: Any) -> None:
+    # What happens to a runner that is the first process of a container: orphans become its children.
+    become_their_parent = "ctypes.CDLL(None).prctl(36, 1);"
+    server = "('/bin/sh', '-c', 'sleep 60 & sleep 60 & echo; exit 0')"
+    said = run_runner(
+        launch,
+        f"{become_their_parent} server = ServerProcess.start(Command({server}), log_path=log, mark=mark);"
+        "server._child.wait(); print(len(server._family.living()), server.stop(NoGpus(), {}).proven);"
+        "print([p for p in snapshot().values() if p.parent == os.getpid()])",
+    )
+    assert said == "2 True\n[]\n"
+
+
 # Processes that are not ours.
 
 
@@ -180,23 +213,13 @@ def test_foreign_processes_are_never_signalled(launch: Any) -> None:
 
 
 def test_runner_that_bears_the_mark_itself_is_spared_and_so_are_its_other_children(launch: Any) -> None:
-    runner = (
-        "import subprocess, sys; from pathlib import Path; from trials.command import Command;"
-        "from trials.no_gpus import NoGpus; from trials.server import ServerProcess;"
-        "sleep, log = ('/bin/sleep', '60'), Path('inner.log');"
+    said = run_runner(
+        launch,
         "other = subprocess.Popen(sleep, env={}, start_new_session=True);"
-        "server = ServerProcess.start(Command(sleep), log_path=log, mark=sys.argv[1]);"
-        "print(server.stop(NoGpus(), {}).proven, other.poll()); other.kill()"
+        "server = ServerProcess.start(Command(sleep), log_path=log, mark=mark);"
+        "print(server.stop(NoGpus(), {}).proven, other.poll()); other.kill()",
     )
-    run = subprocess.run(
-        [sys.executable, "-c", runner, launch.mark],
-        env={**os.environ, "AUTOTUNE_MARK": launch.mark},
-        cwd=launch.folder,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert (run.returncode, run.stdout, run.stderr) == (0, "True None\n", "")
+    assert said == "True None\n"
 
 
 def test_pid_that_was_given_to_another_is_not_signalled(launch: Any) -> None:
