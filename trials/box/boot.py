@@ -42,6 +42,7 @@ class SchedulerBoot:
             SchedulerDiedError: Where the real server would die.
         """
         self._pause(self._box.boot.start)
+        self._meet("start")
         self._console.raw(words.NOISE_AT_START)
         self._init_distributed()
         memory = self._memory = plan_memory(self._args, self._box, self._free_gib)
@@ -87,6 +88,7 @@ class SchedulerBoot:
     def _load_weights(self, memory: CardMemory) -> None:
         self._console.log(f"Load weight begin. avail mem={memory.before:.2f} GB")
         self._meet("load_weights")
+        self._check_heads()
         if not memory.weights_fit:
             self._pause(self._box.boot.load_weights / 2)
             raise self._out_of_memory("load_weights", 0.4, 0.9)
@@ -103,6 +105,11 @@ class SchedulerBoot:
                 draft_seconds, self._box.model.draft_architecture, memory.after_weights, memory.draft
             )
         self.seconds["load_weight"] = seconds
+
+    def _check_heads(self) -> None:
+        heads, parts = self._box.model.attention_heads, self._args.attention_tp
+        if heads % parts:
+            raise SchedulerDiedError("load_weights", f"AssertionError: {heads} is not divisible by {parts}")
 
     def _weights_loaded(self, seconds: float, architecture: str, left: float, used: float) -> None:
         self._console.log(

@@ -145,6 +145,7 @@ class Speed(Part):
         eager_factor, eager_ms: A step without a captured graph: factor and constant, ms.
         prefill_tok_s: Prefill speed of one replica, tok/s; ``prefill_ms`` is its constant part.
         drift: How much slower a step is on fully warm cards.
+        nccl_environment: ``NAME=VALUE`` of the server's environment: it multiplies steps that use NCCL.
         boot_noise, step_noise: Relative standard deviations between boots and between steps.
     """
 
@@ -166,6 +167,7 @@ class Speed(Part):
     drift: float = Field(default=0.008, ge=0)
     boot_noise: float = Field(default=0.012, ge=0)
     step_noise: float = Field(default=0.02, ge=0)
+    nccl_environment: Mapping[str, float] = Field(default_factory=dict)
     all_reduce: Mapping[str, AllReduce] = Field(default_factory=dict)
 
 

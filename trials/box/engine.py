@@ -52,6 +52,7 @@ class Engine:
         self._logs = [self._new_log(rank, number) for number in range(args.adp)]
         self._seen: set[int] = set()
         self._requests = 0
+        self._warm_up_requests = 1 if setup.warms_up else 0
         self._struck: set[int] = set()
         self._deadline: float | None = None
         self._busy = 0.0
@@ -216,15 +217,11 @@ class Engine:
         if not running:
             return
         for number, fault in enumerate(self._setup.faults):
-            if number in self._struck or fault.stage != "serving":
-                continue
-            if fault.kind == "abort_on_first_forward":
-                strike(
-                    self._setup, self._console, fault.model_copy(update={"kind": "scheduler_dies"}), "serving"
-                )
-            if self._requests >= (fault.at_request or 1) and running >= (fault.at_running or 1):
+            first = 1 if fault.stage == "warm_up" else self._warm_up_requests + (fault.at_request or 1)
+            due = self._requests >= first and running >= (fault.at_running or 1)
+            if due and fault.stage in ("warm_up", "serving") and number not in self._struck:
                 self._struck.add(number)
-                strike(self._setup, self._console, fault, "serving")
+                strike(self._setup, self._console, fault, fault.stage)
 
     def _report_busy(self, busy: float) -> None:
         now = time.monotonic()

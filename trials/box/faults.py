@@ -32,6 +32,7 @@ FaultKind = Literal[
 ]
 
 FaultStage = Literal[
+    "start",
     "init_distributed",
     "load_weights",
     "kv_pool",
@@ -46,7 +47,7 @@ class Fault(BaseModel):
 
     Attributes:
         kind: What goes wrong.
-        stage: Where; "serving" is after the ready line.
+        stage: Where; "warm_up" is the server's own first request, "serving" those after it.
         probability: Chance per boot.
         every: Only every n-th boot of this box's state folder (the n-th, 2n-th, ...).
         when: Resolved server arguments that must have these values.
@@ -56,7 +57,7 @@ class Fault(BaseModel):
         at_running: In serving, strike once so many requests run at once.
         after_tokens: Of ``connection_reset``: tokens sent before the connection breaks.
         watchdog: Of ``hang``: SGLang's watchdog notices, prints its line and ends the server.
-        signal: Of ``scheduler_dies``: the signal it dies of.
+        signal: Of ``scheduler_dies`` and ``abort_on_first_forward``: the signal (None: 9 and 6).
         mib: Of ``foreign_process``: memory it holds; of ``log_flood``: size of the flood, MiB.
         seconds: How long: memory that comes back late, a lost card (None: for ever).
         factor: Of ``slow_drip``: tokens come so many times slower.
@@ -77,7 +78,7 @@ class Fault(BaseModel):
     at_running: int | None = Field(default=None, ge=1)
     after_tokens: int = Field(default=16, ge=0)
     watchdog: bool = False
-    signal: int = 9
+    signal: int | None = None
     mib: int = Field(default=2048, gt=0)
     seconds: float | None = Field(default=None, ge=0)
     factor: float = Field(default=50.0, gt=1)

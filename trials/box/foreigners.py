@@ -6,11 +6,9 @@ Run as ``python -m trials.box.foreigners``; each ends by itself soon after the s
 from __future__ import annotations
 
 import argparse
-import http.server
 import os
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -57,29 +55,6 @@ def _start(setup: Setup, fault: Fault, options: list[str]) -> None:
     process.stdout.readline()
 
 
-class _OtherServer(http.server.BaseHTTPRequestHandler):
-    """Answers everything as a healthy SGLang server of somebody else would."""
-
-    def do_GET(self) -> None:
-        body = b'{"model_path": "/models/of-somebody-else", "internal_states": [{}], "text": "hello"}'
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    do_POST = do_GET  # noqa: N815 (the base class wants this name)
-
-    def log_message(self, *arguments: object) -> None:
-        """Say nothing."""
-
-
-def _take_port(host: str, port: int, answer: bool) -> None:
-    server = http.server.ThreadingHTTPServer((host, port), _OtherServer)
-    if answer:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-
-
 def main() -> None:
     """Hold a card's memory or a port until the given process is gone, and a little longer."""
     parser = argparse.ArgumentParser()
@@ -95,7 +70,9 @@ def main() -> None:
     if options.card is not None:
         DeviceFiles(options.state).hold({options.card: options.mib}, "python train_something_else.py")
     if options.port is not None:
-        _take_port(options.host, options.port, options.answer)
+        from trials.box.other_server import take_port  # http.server is slow to import
+
+        take_port(options.host, options.port, options.answer)
     sys.stdout.write("ready\n")
     sys.stdout.flush()
     while process_started(options.until_pid) is not None:

@@ -57,7 +57,9 @@ def strike(setup: Setup, console: Console, fault: Fault, stage: str) -> None:
         setup.devices.lose(fault.card, fault.seconds)
         raise SchedulerDiedError(stage, words.GPU_LOST)
     elif fault.kind == "scheduler_dies":
-        die_of(fault.signal)
+        die_of(fault.signal or signal.SIGKILL)
+    elif fault.kind == "abort_on_first_forward":
+        die_of(fault.signal or signal.SIGABRT)
     elif fault.kind == "log_flood":
         flood(console, fault.mib)
 

@@ -161,8 +161,7 @@ class Serving:
         address = f"{self._setup.args.host}:{self._setup.args.port}"
         self._console.log(f'INFO:     {address} - "GET /model_info HTTP/1.1" 200 OK')
         await asyncio.sleep(self._setup.scaled(self._setup.box.boot.warm_up))
-        skipped = self._setup.args.table.get("skip_server_warmup")
-        if not skipped and self._setup.faults.get("abort_on_first_forward") is None:
+        if self._setup.warms_up:
             async with self._answering.run(
                 tokenize(_WARM_UP_PROMPT), Sampling(max_new_tokens=1)
             ) as generation:

@@ -43,6 +43,12 @@ class Setup:
         late = self.faults.get("memory_comes_back_late")
         return 0.0 if late is None else late.seconds or 10.0
 
+    @property
+    def warms_up(self) -> bool:
+        """Whether the server sends itself a request before it is ready."""
+        skipped = self.args.table.get("skip_server_warmup")
+        return not skipped and self.faults.get("abort_on_first_forward") is None
+
     def scaled(self, seconds: float, least: float = 0.0) -> float:
         """A real duration in this box's time, at least ``least`` s."""
         return max(seconds * self.time_scale, least)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import os
 import random
 import re
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from trials.box.description import AllReduce, BoxDescription, Curve
 from trials.box.server_args import ServerArgs, Speculation
 
 _LOADED_STREAMS = 64
+_WORKSPACE_VARIABLE = "SGLANG_PCIE_IPC_MAX_NUMEL"
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,13 @@ class SpeedModel:
         self._largest_graph = largest_graph
         self._curve, self._layout_factor = _curve_for(args, box)
         self._all_reduce = box.speed.all_reduce.get(args.all_reduce, AllReduce())
+        slowed = math.prod(
+            factor
+            for setting, factor in box.speed.nccl_environment.items()
+            if os.environ.get(setting.partition("=")[0]) == setting.partition("=")[2]
+        )
+        self._nccl = AllReduce(factor=slowed, verify_factor=slowed)
+        self._workspace_rows = int(os.environ.get(_WORKSPACE_VARIABLE) or 0) // box.model.hidden_size
         self._boot_factor = math.exp(rng.gauss(0.0, box.speed.boot_noise))
 
     def step(self, group: int, heat: float = 0.0) -> StepCost:
@@ -45,8 +54,9 @@ class SpeedModel:
         """
         speculation = self._args.speculation
         graph = group <= self._largest_graph
-        all_reduce = self._all_reduce if graph or not self._all_reduce.max_rows_from_graph else AllReduce()
-        ms = self._rows_ms(group * self._args.rows_per_request) * all_reduce.factor
+        rows = group * self._args.rows_per_request
+        all_reduce = self._all_reduce_for(rows, graph)
+        ms = self._rows_ms(rows) * all_reduce.factor
         if speculation:
             ms *= self._speed.verify_factor
             ms += self._speed.verify_extra_ms * all_reduce.verify_factor + self._draft_ms(speculation)
@@ -55,6 +65,13 @@ class SpeedModel:
         if not graph:
             ms = ms * self._speed.eager_factor + self._speed.eager_ms
         return StepCost(ms * self._boot_factor * (1 + self._speed.drift * heat), graph)
+
+    def _all_reduce_for(self, rows: int, graph: bool) -> AllReduce:
+        """What serves a batch: a workspace that is too small for it leaves it to NCCL."""
+        if self._all_reduce.max_rows_from_graph:
+            fits = rows <= self._workspace_rows if self._workspace_rows else graph
+            return self._all_reduce if fits else self._nccl
+        return self._nccl if self._args.all_reduce == "nccl" else self._all_reduce
 
     def prefill_ms(self, tokens: int) -> float:
         reference_gpus = _gpus_of(self._curve.layout)
