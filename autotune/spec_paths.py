@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -63,7 +64,8 @@ def _relative_paths(document: Mapping[str, Any], folder: Path) -> Iterator[tuple
     for key in _PATH_KEYS:
         value = _value_at(document, key)
         if isinstance(value, str) and _is_path(key, value, folder):
-            absolute = str((folder / Path(value).expanduser()).resolve())
+            # Not resolved: the python of a virtual environment is a link, and must stay one.
+            absolute = os.path.normpath(folder / Path(value).expanduser())
             if absolute != value:
                 yield key, absolute
 

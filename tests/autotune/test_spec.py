@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import datetime
+import sys
 from pathlib import Path
 
 import pytest
@@ -253,3 +254,15 @@ def test_every_key_of_the_file_has_a_help_text() -> None:
         assert isinstance(model, type)
         fields = set(model.model_fields) - ({"draft_model_path"} if section == "server" else set())
         assert {f"{section}.{name}" for name in fields} <= set(EXPECTED)
+
+
+def test_the_python_of_a_virtual_environment_stays_a_link(tmp_path: Path) -> None:
+    python = tmp_path / "venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.symlink_to(sys.executable)
+    file = tmp_path / "study.toml"
+    file.write_text(
+        '[study]\nname = "a"\ntrials = 1\n[server]\ncommand = ["./venv/bin/python", "-m", "sglang.launch_server"]\n'
+        'model_path = "m"\n[space]\ncuda_graph_max_bs = [64, 128]\n'
+    )
+    assert StudySpec.load(file).server.command == (str(python), "-m", "sglang.launch_server")
