@@ -12,12 +12,17 @@ from autotune.cli.commands import BAD_INPUT
 from autotune.cli.options import JsonOption
 from autotune.cli.output import say, say_error
 from trials.failures import Diagnosis, diagnose_file
+from trials.failures.files import LogError
 from trials.outcome import Failure, Remedy
 
-LogsArgument = Annotated[list[Path], typer.Argument(metavar="LOG...", help="Server logs.")]
+LogsArgument = Annotated[
+    list[Path], typer.Argument(metavar="LOG...", help="Server logs, plain or compressed.")
+]
 ExitCodeOption = Annotated[
     int | None, typer.Option("--exit-code", help="How the server's process ended, where that is known.")
 ]
+
+_NO_FAILURE: dict[str, Any] = {**dict.fromkeys(Failure.model_fields), "evidence": [], "remedies": []}
 
 
 def diagnose(logs: LogsArgument, exit_code: ExitCodeOption = None, json: JsonOption = False) -> None:
@@ -26,8 +31,8 @@ def diagnose(logs: LogsArgument, exit_code: ExitCodeOption = None, json: JsonOpt
     for file in logs:
         try:
             diagnosis = diagnose_file(file, exit_code=exit_code)
-        except OSError as error:
-            say_error(f"{file}: {error.strerror or error}")
+        except LogError as error:
+            say_error(str(error))
             unreadable += 1
             continue
         if json:
@@ -40,7 +45,7 @@ def diagnose(logs: LogsArgument, exit_code: ExitCodeOption = None, json: JsonOpt
 
 def _plain(file: Path, diagnosis: Diagnosis) -> dict[str, Any]:
     failure = diagnosis.failure
-    facts = failure.model_dump(mode="json") if failure else dict.fromkeys(Failure.model_fields)
+    facts = failure.model_dump(mode="json") if failure else _NO_FAILURE
     return {"file": str(file), "verdict": diagnosis.verdict, **facts}
 
 
