@@ -9,7 +9,7 @@ import math
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
-from scipy import stats
+from scipy.special import stdtrit
 
 from autotune.trial_view import TrialView
 
@@ -95,7 +95,7 @@ class BootNoise:
 
     @property
     def _quantile(self) -> float:
-        return float(stats.t.ppf(0.975, self.degrees))
+        return float(stdtrit(self.degrees, 0.975))
 
     def _variance_of_mean(self, arm: Arm) -> float:
         """Differences between boots contain the noise within them, unless that is the larger one."""
