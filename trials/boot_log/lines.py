@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -44,7 +43,7 @@ class LogLine:
     rank: str = ""
 
 
-def split_lines(raw: str | bytes) -> Iterator[LogLine]:
+def split_lines(raw: str | bytes) -> list[LogLine]:
     """Take one line of output apart into the lines that it holds.
 
     A progress bar redraws itself with carriage returns, and another rank's line may be glued to its end:
@@ -52,14 +51,13 @@ def split_lines(raw: str | bytes) -> Iterator[LogLine]:
     """
     text = raw if isinstance(raw, str) else raw.decode("utf-8", "replace")
     text = _without_noise(text[:MAX_LINE])
-    if not text:
-        yield LogLine("")
-        return
-    for piece in text.split("\r") if "\r" in text else (text,):
-        if piece.find("[20", 1) < 0:
-            yield _parse(piece)
-        else:
-            yield from map(_parse, _GLUED.split(piece))
+    if "\r" not in text and text.find("[20", 1) < 0:
+        return [_parse(text)]
+    return [
+        _parse(part)
+        for piece in text.split("\r")
+        for part in (_GLUED.split(piece) if piece.find("[20", 1) >= 0 else (piece,))
+    ]
 
 
 def _without_noise(text: str) -> str:

@@ -124,7 +124,7 @@ FATAL: Final = re.compile(
     r"|terminate called "
     r"|(?:[\w./-]+(?: \w+)?): error: "
     r"(?:unrecognized arguments|argument |ambiguous option|the following arguments)"
-    r"|.{0,80}watchdog timeout \(self\.watchdog_timeout=[^)]*self\.soft=False)"
+    r"|\w[\w ]{0,60} watchdog timeout \(self\.watchdog_timeout=(?![^)]*self\.soft=True))"
 )
 """Lines after which the server is lost; the start of the line. Judging the cause is ``trials.failures``."""
 

@@ -12,7 +12,7 @@ from typing import IO, Final, cast
 
 from trials.failures.diagnose import Reading, conclude
 from trials.failures.facts import MachineFacts
-from trials.failures.relevance import may_matter
+from trials.failures.relevance import line_may_matter, may_matter
 from trials.failures.verdict import Diagnosis
 from trials.outcome import Stage
 from trials.settings import Settings
@@ -21,6 +21,9 @@ CHUNK: Final = 1 << 17
 """Bytes that are looked at together: a chunk in which nothing can matter is only counted."""
 
 MAX_LINE: Final = 1 << 16
+
+HEAD_LINES: Final = 500
+"""Lines from the start that are always read: the clock of the boot begins with the first of them."""
 
 _MAGIC: Final = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 
@@ -59,12 +62,12 @@ def _relevant_lines(stream: IO[bytes], reading: Reading) -> Iterator[tuple[int, 
     """The lines that can matter, with their numbers. Everything counts while a traceback is open."""
     number = 0
     for chunk in _whole_lines(stream):
-        if not reading.incidents.inside and not may_matter(chunk):
+        if number > HEAD_LINES and not reading.incidents.inside and not may_matter(chunk):
             number += chunk.count(b"\n")
             continue
         for line in chunk.removesuffix(b"\n").split(b"\n"):
             number += 1
-            if reading.incidents.inside or may_matter(line):
+            if number <= HEAD_LINES or reading.incidents.inside or line_may_matter(line):
                 yield number, line[:MAX_LINE]
 
 

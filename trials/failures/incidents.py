@@ -105,6 +105,7 @@ class IncidentReader:
         self.incidents: list[Incident] = []
         self.stop_requested = False
         self.died = False
+        self._counts = {False: 0, True: 0}
         self._log = log
         self._open: Incident | None = None
         self._expecting = False  # frames were seen: the next line at the margin is the exception
@@ -155,9 +156,10 @@ class IncidentReader:
         )
         if not traceback:
             incident.statements.append(Statement(number, [text[:MAX_LINE]], room=MAX_TAIL_LINES))
-        if sum(known.after_ready == incident.after_ready for known in self.incidents) < MAX_INCIDENTS:
+        self._counts[incident.after_ready] += 1
+        if self._counts[incident.after_ready] <= MAX_INCIDENTS:
             self.incidents.append(incident)
-        self._open, self._expecting, self._linked = incident, traceback, False
+            self._open, self._expecting, self._linked = incident, traceback, False
 
     def _continues(self, incident: Incident, number: int, text: str) -> bool:
         """Add a line to the open incident; False when it does not belong there."""

@@ -5,33 +5,53 @@ from __future__ import annotations
 from typing import Final
 
 _LITERALS: Final[tuple[bytes, ...]] = (
-    b"rror",  # Error, error:, [Errno does not contain it
-    b"Errno",
-    b"xception",
-    b"Traceback",
+    # the boot's story: trials.boot_log.wording
     b"server_args=",
-    b"fired up",
-    b" mem=",  # Load weight, Memory pool, Capture
+    b" mem=",
     b"Cache is allocated",
     b"apture ",
     b"max_total_num",
     b"Uvicorn running",
+    b"fired up",
     b"Init ",
-    b"atchdog",
-    b"exit code",
-    b"igquit",
-    b"SIG",
-    b"Health check failed",
-    b"terminate called",
-    b"fault",
-    b"not found",
-    b"OCI ",
     b"is disabled because",
     b"was reduced",
+    # what breaks: trials.failures.signs
+    b"Traceback",
+    b"Error",
+    b"xception: ",
+    b"rror: ",
+    b"[Errno 98]",
+    b"atchdog",
+    b"igquit",
+    b"SIG",
+    b"exit code",
+    b"Health check failed",
+    b"terminate called",
+    b"core dumped",
+    b"Segfault",
+    b"not found",
+    b"No such file",
+    b"NCCL WARN",
+    b"OCI ",
+    b"container-cli",
+    b"Gracefully exiting",
+    b"Shutting down",
+    b"Fatal Python",
 )
-"""One of these is in every line that ``signs``, ``wording`` or a family's bare line could match."""
+"""One of these is in every line that the two tables could match."""
+
+_OF_ONE_REQUEST: Final[tuple[bytes, ...]] = (b"[http_server] Error", b"INFO:     1", b"Skipping tactic")
+"""Lines with such words that are nobody's death, and that can fill a log."""
 
 
 def may_matter(data: bytes) -> bool:
     """False when nothing in the bytes can be part of the boot's story or of a failure."""
     return any(literal in data for literal in _LITERALS)
+
+
+def line_may_matter(line: bytes) -> bool:
+    """The same for one line, where more can be told."""
+    if line.startswith(b"  "):  # frames outside of a traceback that is followed
+        return False
+    return not any(literal in line for literal in _OF_ONE_REQUEST) and may_matter(line)

@@ -7,44 +7,50 @@ from typing import Final, Literal, TypeAlias
 
 Strength: TypeAlias = Literal["strong", "weak"]
 
-INCIDENTS: Final[tuple[tuple[Strength, str], ...]] = (
+INCIDENTS: Final[tuple[tuple[Strength, str, str], ...]] = (
     # A process says why it dies.
-    ("strong", r"(?:\w+ hit an exception: |Initialization failed\. warmup error)"),
-    ("strong", r"Process [\w:.-]+:$"),
+    ("strong", "hit an exception: ", r"\w+ hit an exception: "),
+    ("strong", "Initialization failed. warmup", r"Initialization failed\. warmup error"),
+    ("strong", "Process", r"Process [\w:.-]+:$"),
     (
         "strong",
-        r"(?:[\w./-]+(?: \w+)?): error: "
-        r"(?:unrecognized arguments|argument |ambiguous option|the following)",
+        ": error: ",
+        r"[\w./-]+(?: \w+)?: error: (?:unrecognized arguments|argument |ambiguous option|the following)",
     ),
-    ("strong", r"(?:ERROR: +)?\[Errno 98\] "),
-    ("strong", r"(?:.{0,80} )?[Ww]atchdog timeout \(self\.watchdog_timeout=(?![^)]*self\.soft=True)"),
-    ("strong", r".{0,200}Watchdog caught collective operation timeout"),
-    ("strong", r"Fatal Python error: "),
-    ("strong", r"terminate called after throwing"),
-    ("strong", r"!+ ?Segfault encountered"),
-    ("strong", r"Subprocess \S+ \(pid=\d+\) crashed with exit code"),
-    ("strong", r"Signal SIGTERM received while health check failed"),
+    ("strong", "[Errno 98] ", r"(?:ERROR: +)?\[Errno 98\] "),
     (
         "strong",
-        r"(?:.{0,120}: line \d+: +\d+ )?(?:Bus error|Segmentation fault|Illegal instruction)\b"
-        r".{0,80}(?:core dumped|$)",
+        "atchdog timeout (",
+        r"(?:.{0,80} )?[Ww]atchdog timeout \(self\.watchdog_timeout=(?![^)]*self\.soft=True)",
     ),
-    # It may have been caught.
-    ("weak", r"Health check failed\. Server couldn't get a response from detokenizer"),
-    ("weak", r"Exception in thread "),
+    ("strong", "Watchdog caught collective", r".{0,200}Watchdog caught collective operation timeout"),
+    ("strong", "Fatal Python error: ", r"Fatal Python error: "),
+    ("strong", "terminate called", r"terminate called after throwing"),
+    ("strong", "Segfault encountered", r"!+ ?Segfault encountered"),
+    ("strong", "crashed with exit code", r"Subprocess \S+ \(pid=\d+\) crashed with exit code"),
+    ("strong", "while health check failed", r"Signal SIGTERM received while health check failed"),
+    ("strong", "core dumped", r".{0,160}(?:Bus error|Segmentation fault|Illegal instruction|Aborted)\b"),
+    # It may have been caught, or be of no weight beside a ready line.
+    ("weak", "Health check failed", r"Health check failed\. Server couldn't get a response from detokenizer"),
+    ("weak", "Exception in thread", r"Exception in thread "),
+    ("weak", "not found", r"(?:\S*(?:bash|sh|env)|exec): .{0,200}not found"),
+    ("weak", "No such file", r"\S*(?:bash|sh|env|exec): .{0,200}No such file or directory"),
     (
         "weak",
-        r"(?:\S*(?:bash|sh|env|exec)): .{0,200}(?:command not found|No such file or directory|not found$)",
+        "rror",
+        r"(?:docker|podman|Error): .{0,300}(?:daemon|container|image|manifest|runtime|device driver)",
     ),
-    ("weak", r"(?:docker|podman|Error): .{0,300}(?:daemon|container|image|manifest|runtime|device driver)"),
-    ("weak", r"\S*python[\d.]*: (?:can't open file|No module named|Error while finding module)"),
-    ("weak", r"exec: .{0,120}: not found"),
-    ("weak", r"nvidia-container-cli: "),
-    ("weak", r"OCI runtime \w+ failed"),
-    ("weak", r".{0,80}NCCL WARN .{0,200}(?:failed|error|fault)"),
-    ("weak", r"(?:RuntimeError|CUDA error|NCCL error): "),
+    ("weak", "No module named", r"\S*python[\d.]*: .{0,120}No module named"),
+    ("weak", "can't open file", r"\S*python[\d.]*: can't open file"),
+    ("weak", "nvidia-container-cli", r"nvidia-container-cli: "),
+    ("weak", "OCI runtime", r"OCI runtime \w+ failed"),
+    ("weak", "NCCL WARN", r".{0,80}NCCL WARN .{0,200}(?:failed|error|fault)"),
+    ("weak", "rror: ", r"(?:RuntimeError|CUDA error|NCCL error): "),
 )
-"""Matched at the start of a line. A traceback is found without it."""
+"""How sure, a text that must be there (which is looked for first, for speed), and the start of the line.
+
+A traceback is found without it.
+"""
 
 _NEVER: Final[tuple[str, ...]] = (
     r"server_args=",
@@ -62,10 +68,8 @@ _NEVER: Final[tuple[str, ...]] = (
     r"Using default MoE kernel config",
     r"Custom allreduce is disabled",
     r"Setup (?:Custom|FlashInfer PCIe-IPC) allreduce failed",
-    r".{0,80}communicator is not available",
-    r".{0,80}destroy_process_group\(\) (?:was not|has not) been called",
-    r".{0,120}destroy_process_group\(\) was not called",
-    r".{0,120}resource_tracker",
+    r"[\w: ]{0,80}communicator is not available",
+    r"\S{0,160}:\d+: UserWarning: resource_tracker",
     r"\[Autotuner\]: Skipping tactic",
     r"(?:Decode out of memory happened|KV cache pool is full)\.",
     r"(?:Possible solutions|Possible suggestions):",
@@ -110,10 +114,10 @@ _ADVICE: Final = re.compile(
 
 def strength_of(text: str) -> Strength | None:
     """How sure it is that a process dies of this line; None: it is no incident by itself."""
-    match = _ANY.match(text)
-    if match is None or match.lastindex is None:
-        return None
-    return INCIDENTS[match.lastindex - 1][0]
+    for strength, literal, pattern in _COMPILED:
+        if literal in text and pattern.match(text):
+            return strength
+    return None
 
 
 def without_advice(message: str) -> str:
@@ -122,4 +126,4 @@ def without_advice(message: str) -> str:
     return message if advice is None else message[: advice.start()]
 
 
-_ANY: Final = re.compile("|".join(f"({pattern})" for _, pattern in INCIDENTS))
+_COMPILED: Final = tuple((strength, literal, re.compile(pattern)) for strength, literal, pattern in INCIDENTS)
