@@ -23,6 +23,7 @@ _OK_STREAM = (
 )
 _LAST_CHUNK = b"0\r\n\r\n"
 _PROMPT_TOKENS = 20
+_BURST_EVENTS = 16
 
 
 class PacedServer:
@@ -120,9 +121,22 @@ class PacedServer:
         writer.write(_OK_STREAM)
         if chat:
             writer.write(_role_event())
-        await self._steps(asked, chat, counted, writer)
+        steps = self._steps if self.pace.step_s else self._bursts
+        out = await steps(asked, chat, counted, writer)
+        if out is not None:
+            end = _chunk(b"data: [DONE]\n\n") + _LAST_CHUNK
+            writer.write((_finish_events(out) if chat else b"") + end)
 
-    async def _steps(self, asked: int, chat: bool, counted: bool, writer: asyncio.StreamWriter) -> None:
+    async def _bursts(self, asked: int, chat: bool, counted: bool, writer: asyncio.StreamWriter) -> int:
+        """As fast as it can: several events a write, so that the client is the slower side."""
+        for first in range(1, asked + 1, _BURST_EVENTS):
+            writer.write(_burst(first, min(first + _BURST_EVENTS - 1, asked), chat, counted))
+            await writer.drain()
+            await asyncio.sleep(0)
+        return asked
+
+    async def _steps(self, asked: int, chat: bool, counted: bool, writer: asyncio.StreamWriter) -> int | None:
+        """The tokens that went out, None if the stream is over without its regular end."""
         loop = asyncio.get_running_loop()
         due = loop.time() + self.pace.first_token_s
         if self._first_request is None:
@@ -130,16 +144,14 @@ class PacedServer:
         out = 0
         for count in self._counts(asked):
             if self.pace.fault is not Fault.NONE and count > self.pace.fault_after:
-                if await self._go_wrong(writer):
-                    return
-                break
+                return None if await self._go_wrong(writer) else out
             await _sleep_until(loop, due)
             writer.write(token_event(count, chat, counted))
             await writer.drain()
             out = count
             slow = due - self._first_request < self.pace.warm_up_s
             due += self.pace.step_s * (3 if slow else 1)
-        writer.write((_finish_events(out) if chat else b"") + _chunk(b"data: [DONE]\n\n") + _LAST_CHUNK)
+        return out
 
     def _counts(self, asked: int) -> Iterator[int]:
         count = 0
@@ -213,6 +225,11 @@ def token_event(count: int, chat: bool, counted: bool) -> bytes:
         return _event({**_chat_message(delta), "usage": _usage(count) if counted else None})
     meta = {"id": "6f0d0f4b", "prompt_tokens": _PROMPT_TOKENS, "completion_tokens": count}
     return _event({"text": " word" * count, "meta_info": meta})
+
+
+@cache
+def _burst(first: int, last: int, chat: bool, counted: bool) -> bytes:
+    return b"".join(token_event(count, chat, counted) for count in range(first, last + 1))
 
 
 @cache

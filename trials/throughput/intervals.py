@@ -17,9 +17,6 @@ FEWEST_FOR_WARM_UP = 10
 CLEAR_GAIN = 0.75
 """A warm-up is dropped only if that lowers MSER to this share: chance alone rarely lowers it so far."""
 
-FEWEST_WAVES = 4
-"""From this many waves on their means are an interval of their own."""
-
 
 @dataclass(frozen=True)
 class Estimate:
@@ -75,22 +72,28 @@ def estimate(waves: Sequence[NDArray[np.float64]], durations: Sequence[NDArray[n
     """Mean rate over all bins, weighted by their length, and its interval.
 
     Two intervals are made and the wider is given: over the bins, by their effective number, and over the
-    means of whole waves (batch means, Law and Kelton, "Simulation Modeling and Analysis", ch. 9), which also
-    sees that waves differ as their prompts do. Both use Student's t.
+    means of whole waves (batch means, Law and Kelton, "Simulation Modeling and Analysis", ch. 9), which alone
+    sees that waves differ as their prompts do. Both use Student's t, which is wide for two waves, and rightly
+    so. Stopping as soon as it is narrow costs a little: 90 to 96 % of such intervals cover in simulation.
     """
     bins, weights = np.concatenate(waves), np.concatenate(durations)
     mean = float(np.average(bins, weights=weights))
-    halves = [_half_width(bins, effective_size(bins))]
-    if len(waves) >= FEWEST_WAVES:
-        means = np.array([wave.mean() for wave in waves])
-        halves.append(_half_width(means, means.size))
+    means = np.array([wave.mean() for wave in waves])
+    lengths = np.array([duration.sum() for duration in durations])
+    halves = (_half_width(bins, weights, effective_size(bins)), _half_width(means, lengths, len(waves)))
     known = [half for half in halves if half is not None]
     return Estimate(mean, (max(mean - max(known), 0.0), mean + max(known)) if known else None)
 
 
-def _half_width(values: NDArray[np.float64], size: float) -> float | None:
-    if values.size < 2:
+def _half_width(
+    values: NDArray[np.float64], weights: NDArray[np.float64], independent: float
+) -> float | None:
+    """Values of unequal length count by it, in the mean and in how many they are worth (Kish)."""
+    n = values.size
+    if n < 2:
         return None
-    freedom = max(size - 1, 1.0)
-    error = float(values.std(ddof=1)) / np.sqrt(max(size, 1.0))
-    return float(stats.t.ppf((1 + CONFIDENCE) / 2, freedom) * error)
+    share = weights / weights.sum()
+    variance = float(share @ (values - share @ values) ** 2) * n / (n - 1)
+    worth = independent / (n * float(share @ share))
+    freedom = max(independent - 1, 1.0)
+    return float(stats.t.ppf((1 + CONFIDENCE) / 2, freedom) * np.sqrt(variance / max(worth, 1.0)))

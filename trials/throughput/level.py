@@ -31,6 +31,10 @@ FEWEST_WAVES = 2
 FEWEST_BINS_TO_GIVE_UP = 8
 """A level is not called hopeless on fewer values than this."""
 
+GIVE_UP_MARGIN = 0.1
+"""A level is hopeless if it would be even at this much more than was seen: waves differ by a few percent, and
+the interval of one or two waves is too wide to decide by."""
+
 DRIP_TOK_S = 1.5
 """A stream slower than this is not served, it drips: no settings worth a name decode so slowly."""
 
@@ -59,7 +63,7 @@ def measure_level(
 
     Args:
         log_window: Gives the server's log events since its last call.
-        hopeless_below: tok/s; measuring ends as soon as the whole interval lies below.
+        hopeless_below: tok/s; measuring ends as soon as the throughput is surely below.
 
     Raises:
         MeasureError: If the server dies, stalls, resets, refuses, sends nonsense or drips.
@@ -147,10 +151,10 @@ class _LevelRun:
     def _progress(self, steady: Steady, partial: MeasuredWave | None = None) -> None:
         if self._on_progress is not None:
             self._on_progress(self._level, steady.rate.mean)
-        if self._hopeless_below is None or steady.rate.ci95 is None:
+        if self._hopeless_below is None:
             return
         bins = sum(wave.window.rates.size for wave in steady.waves)
-        if bins >= FEWEST_BINS_TO_GIVE_UP and steady.rate.ci95[1] < self._hopeless_below:
+        if bins >= FEWEST_BINS_TO_GIVE_UP and steady.rate.mean * (1 + GIVE_UP_MARGIN) < self._hopeless_below:
             if partial is not None:
                 self._waves.append(partial)
                 self._events += self._log_window()
