@@ -1,8 +1,8 @@
 """Every picture as a Plotly figure in plain JSON: ``{"data": [...], "layout": {...}}``.
 
 Pure functions of plain data; only SVG trace types, so that a picture prints and needs no WebGL. Colours of
-text, grid and background are the page's (light or dark); colours of data are those of Okabe and Ito, which
-the colour-blind can tell apart, and every kind has a symbol of its own as well.
+text, grid and background are the page's (light or dark); colours of data are close to those of Okabe and
+Ito, which the colour-blind can tell apart, and every kind has a symbol of its own as well.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 Figure: TypeAlias = dict[str, Any]
 Trace: TypeAlias = dict[str, Any]
 
-BLUE, ORANGE, GREEN, RED = "#0072B2", "#E69F00", "#009E73", "#D55E00"
+BLUE, ORANGE, GREEN, RED = "#1F84C9", "#E69F00", "#009E73", "#D55E00"
 PURPLE, SKY, GREY, YELLOW = "#CC79A7", "#56B4E9", "#8a8f98", "#B8A500"
 
 FAILURE_MARKS: dict[str, tuple[str, str]] = {
@@ -67,13 +67,12 @@ def history(points: Sequence[HistoryPoint], level: int, *, simulated: bool) -> F
     stopped = [point for point in points if point.outcome == "stopped" and point.tok_s is not None]
     failed = [point for point in points if point.failure is not None]
     traces = [_best_so_far(worked, points), _worked(worked), _stopped(stopped), *_crashes(failed)]
-    word = "simulated " if simulated else ""
     return {
         "data": [trace for trace in traces if trace["x"]],
         "layout": {
-            "xaxis": {"title": {"text": "trial"}, "rangemode": "tozero", "zeroline": False, "anchor": "y2"},
+            "xaxis": {"title": {"text": "trial"}, "zeroline": False, "anchor": "y2"},
             "yaxis": {
-                "title": {"text": f"{word}decode throughput, tok/s, {streams(level)}"},
+                "title": {"text": f"tok/s, {streams(level)}{_simulated(simulated)}"},
                 "domain": [0.2, 1],
             },
             "yaxis2": {
@@ -81,8 +80,8 @@ def history(points: Sequence[HistoryPoint], level: int, *, simulated: bool) -> F
                 "range": [-1, 1],
                 "showgrid": False,
                 "zeroline": False,
-                "showticklabels": False,
-                "title": {"text": "failed"},
+                "tickvals": [0],
+                "ticktext": ["failed"],
             },
             "hovermode": "closest",
             "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom"},
@@ -97,7 +96,6 @@ def gpu_memory(moments: Sequence[float], used_gib: dict[int, Sequence[float]], *
         moments: Seconds since the trial's start.
         used_gib: GiB by number of the card, one value a moment.
     """
-    word = "simulated " if simulated else ""
     return {
         "data": [
             {
@@ -112,7 +110,7 @@ def gpu_memory(moments: Sequence[float], used_gib: dict[int, Sequence[float]], *
         ],
         "layout": {
             "xaxis": {"title": {"text": "s since the trial's start"}, "zeroline": False},
-            "yaxis": {"title": {"text": f"{word}GPU memory in use, GiB"}, "rangemode": "tozero"},
+            "yaxis": {"title": {"text": f"in use, GiB{_simulated(simulated)}"}, "rangemode": "tozero"},
             "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom"},
         },
     }
@@ -121,6 +119,10 @@ def gpu_memory(moments: Sequence[float], used_gib: dict[int, Sequence[float]], *
 def streams(level: int) -> str:
     """A load level in words."""
     return "1 stream" if level == 1 else f"{level} streams"
+
+
+def _simulated(simulated: bool) -> str:
+    return " (simulated)" if simulated else ""
 
 
 def _best_so_far(worked: Sequence[HistoryPoint], points: Sequence[HistoryPoint]) -> Trace:

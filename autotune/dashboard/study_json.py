@@ -58,7 +58,7 @@ def best_json(snapshot: Snapshot, level: int) -> dict[str, Any]:
     baseline = snapshot.row(verdict.baseline) if verdict.baseline is not None else None
     settings = dict(winner.settings or {}) if winner else None
     return {
-        **asdict(verdict),
+        **verdict.to_json(),
         "settings": settings,
         "baseline_settings": dict(baseline.settings or {}) if baseline else None,
         "changes": changes(baseline.settings, settings) if baseline and settings is not None else None,

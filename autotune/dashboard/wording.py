@@ -27,14 +27,14 @@ STATE_LABELS = {
 }
 
 
-def number(value: float | None, digits: int = 4) -> str:
-    """A number with so many significant digits, thousands apart."""
+def number(value: float | None) -> str:
+    """A number with as many digits as its size deserves, thousands apart."""
     if value is None:
         return NOTHING
     if isinstance(value, int):
         return f"{value:,}"
-    whole = len(str(int(abs(value))))
-    return f"{value:,.{max(0, digits - whole)}f}"
+    decimals = 2 if abs(value) < 10 else 1 if abs(value) < 1000 else 0
+    return f"{value:,.{decimals}f}"
 
 
 def throughput(tok_s: float | None, ci95: Sequence[float] | None = None) -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import optuna
 
 from db.engine import open_storage
-from db.journal import Journal, NewTrial, StudyCard
+from db.journal import Journal, NewTrial, Role, StudyCard
 from trials.outcome import (
     AnyOutcome,
     BootReport,
@@ -18,6 +19,7 @@ from trials.outcome import (
     SettingsFailed,
     Stage,
 )
+from trials.settings import Settings
 
 CARD = StudyCard(
     uuid="0b7c2f5e-0000-4000-8000-000000000001",
@@ -62,19 +64,27 @@ def settings_failed() -> SettingsFailed:
 class Night:
     """A runner that boots nothing."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, card: StudyCard = CARD, pid: int = 4711, started: float = 1.0) -> None:
         self.path = path
         self.journal = Journal.open(path, create=True)
         self.storage = open_storage(path)
-        self.study = optuna.create_study(storage=self.storage, study_name=CARD.name, direction="maximize")
-        self.journal.describe_study(CARD)
-        self.journal.begin_run(pid=4711, boot_id="b", process_started=1.0)
+        self.study = optuna.create_study(storage=self.storage, study_name=card.name, direction="maximize")
+        self.journal.describe_study(card)
+        self.journal.begin_run(pid=pid, boot_id="", process_started=started)
 
-    def begin(self, fraction: float = 0.88) -> optuna.Trial:
+    def begin(
+        self,
+        fraction: float = 0.88,
+        *,
+        role: Role = "search",
+        other_settings: Settings | None = None,
+        proposal: dict[str, Any] | None = None,
+    ) -> optuna.Trial:
         trial = self.study.ask()
         trial.suggest_float("mem_fraction_static", fraction, fraction)
-        settings = {"mem_fraction_static": fraction}
-        self.journal.begin_trial(NewTrial(trial.number, "search", settings, f"trials/{trial.number:04}"))
+        settings = {"mem_fraction_static": fraction, **(other_settings or {})}
+        folder = f"trials/{trial.number:04}"
+        self.journal.begin_trial(NewTrial(trial.number, role, settings, folder, proposal=proposal))
         return trial
 
     def finish(self, trial: optuna.Trial, outcome: AnyOutcome) -> None:

@@ -8,6 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event
 
+import pytest
+
 from db import inbox, queries
 from db.engine import open_reader
 from tests.db.nights import Night, completed
@@ -37,6 +39,7 @@ def _read_until(path: Path, done: Event) -> int:
     return most
 
 
+@pytest.mark.slow
 def test_readers_and_requests_never_disturb_the_runner(night: Night) -> None:
     done = Event()
     with ThreadPoolExecutor(4) as pool:

@@ -69,12 +69,17 @@ function themed(layout) {
   return themedLayout;
 }
 
+const resizes = new ResizeObserver((entries) => {
+  for (const entry of entries) Plotly.Plots.resize(entry.target);
+});
+
 async function drawPicture(element) {
   try {
     const answer = await fetch(element.dataset.figure);
     if (!answer.ok) throw new Error((await answer.json()).detail);
     const figure = await answer.json();
-    await Plotly.react(element, figure.data, themed(figure.layout), { responsive: true, displayModeBar: false });
+    await Plotly.react(element, figure.data, themed(figure.layout), { displayModeBar: false });
+    resizes.observe(element);
   } catch (error) {
     if (element.classList.contains("js-plotly-plot")) return;
     element.textContent = `The picture could not be drawn: ${error.message}`;

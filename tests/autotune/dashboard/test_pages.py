@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+
+from autotune.dashboard.app import create_app
+from tests.autotune.dashboard.conftest import HERE
+from tests.autotune.dashboard.sample_study import HOSTILE
+from tests.db.nights import Night, completed, settings_failed
+
+PAGES = [
+    "/studies/sample",
+    "/studies/sample/trials/2",
+    "/studies/sample/trials/12",
+    "/studies/sample/trials/13",
+]
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_every_page_of_a_simulated_study_says_so(page: TestClient, path: str) -> None:
+    text = page.get(path).text
+    assert "Simulated: this study ran on an imagined box." in text
+    assert "(simulated)" in re.findall("<title>(.*)</title>", text)[0]
+
+
+@pytest.mark.parametrize(
+    "path", [*PAGES, "/studies/sample/trials/5", "/studies/%3Cscript%3Ealert(1)%3C%2Fscript%3E"]
+)
+def test_text_from_logs_and_addresses_is_never_markup(page: TestClient, path: str) -> None:
+    text = page.get(path).text
+    assert "<script>alert" not in text
+    assert not re.findall(r"<script(?! src=\"/static/)", text)
+
+
+def test_a_hostile_log_is_shown_as_text(page: TestClient) -> None:
+    text = page.get("/studies/sample/trials/2").text
+    escaped = HOSTILE.replace("<", "&lt;").replace(">", "&gt;").replace("'", "&#39;")
+    assert text.count(escaped) == 3  # summary, evidence, log
+    assert "\x1b" not in text
+
+
+def test_hover_texts_of_pictures_are_escaped(page: TestClient) -> None:
+    assert "<script>" not in page.get("/api/studies/sample/figures/history").text
+
+
+def test_a_browser_may_run_our_own_scripts_only(page: TestClient) -> None:
+    for path in [*PAGES, "/api/studies", "/static/page.js", "/studies/nosuch"]:
+        headers = page.get(path).headers
+        assert "script-src 'self';" in headers["content-security-policy"]
+        assert headers["x-content-type-options"] == "nosniff"
+
+
+def test_everything_a_page_loads_is_served_here(page: TestClient) -> None:
+    text = page.get("/studies/sample").text
+    loaded = re.findall(r'(?:src|href|data-figure|data-events)="([^"#]+)"', text)
+    assert not [address for address in loaded if not address.startswith(("/", "data:,"))]
+    for address in loaded:
+        if address.startswith("/static/"):
+            assert page.get(address).status_code == 200
+
+
+def test_links_of_the_study_page_lead_somewhere(page: TestClient) -> None:
+    text = page.get("/studies/sample").text
+    for address in set(re.findall(r'href="(/(?:studies|api)/[^"]+)"', text)):
+        assert page.get(address.replace("&amp;", "&")).status_code == 200
+
+
+def test_the_command_on_the_page_is_the_exported_one(page: TestClient) -> None:
+    exported = page.get("/api/studies/sample/export").text
+    shown = re.findall(r'<pre id="command"[^>]*>(.*?)</pre>', page.get("/studies/sample").text, re.DOTALL)[0]
+    unescaped = shown.replace("&#39;", "'").replace("&gt;", ">").replace("&lt;", "<").replace("&amp;", "&")
+    assert unescaped == exported
+
+
+def test_a_single_study_is_the_home_page(page: TestClient) -> None:
+    assert page.get("/", follow_redirects=False).headers["location"] == "/studies/sample"
+
+
+def test_the_list_shows_also_what_cannot_be_read(night: Night, own_page: TestClient) -> None:
+    broken = night.path.parent.parent / "broken" / "study.db"
+    broken.parent.mkdir()
+    broken.write_bytes(b"not a database")
+    text = own_page.get("/").text
+    assert "no SQLite database" in text
+    assert "/studies/night" in text
+    assert own_page.get("/studies/broken").status_code == 503
+    assert own_page.get("/api/studies/broken").json()["detail"].endswith("(it is no SQLite database)")
+
+
+def test_an_empty_folder_says_how_to_begin(tmp_path: Path) -> None:
+    with TestClient(create_app(tmp_path), base_url=HERE) as client:
+        assert "There is no study here yet" in client.get("/").text
+
+
+def test_states_before_anything_has_worked(night: Night, own_page: TestClient) -> None:
+    assert "The first trial has not begun yet" in own_page.get("/studies/night").text
+    night.play(settings_failed())
+    assert "No trial has worked yet: 1 failed" in own_page.get("/studies/night").text
+
+
+def test_a_dead_runners_trial_is_not_called_running(night: Night, own_page: TestClient) -> None:
+    night.begin()
+    text = own_page.get("/studies/night").text
+    assert "runner died" in text
+    assert "Nothing is running" in text
+
+
+def test_the_log_is_paged(page: TestClient) -> None:
+    newest = page.get("/studies/sample/trials/13").text
+    assert "line 9999 of the log" in newest
+    assert "line 100 of the log" not in newest
+    (end,) = re.findall(r"\?end=(\d+)#log\">earlier", newest)
+    before = page.get(f"/studies/sample/trials/13?end={end}").text
+    assert "line 9999 of the log" not in before
+    assert ">newest</a>" in before
+
+
+def test_a_rebound_host_name_is_refused(page: TestClient) -> None:
+    assert page.get("/api/studies", headers={"host": "evil.example"}).status_code == 400
+
+
+def test_a_copied_file_says_what_may_be_missing(night: Night, tmp_path: Path) -> None:
+    night.play(completed(82.0))
+    night.begin()
+    copied = tmp_path / "elsewhere.db"
+    copied.write_bytes(night.path.read_bytes())
+    with TestClient(create_app(copied), base_url=HERE) as client:
+        assert "was copied without its elsewhere.db-wal" in client.get("/studies/elsewhere").text

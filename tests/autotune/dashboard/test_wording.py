@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import pytest
+
+from autotune.dashboard import wording
+
+
+@pytest.mark.parametrize(
+    "value, text",
+    [
+        (None, "–"),
+        (0, "0"),
+        (312_000, "312,000"),
+        (8.254, "8.25"),
+        (91.0, "91.0"),
+        (447.26, "447.3"),
+        (1234.5, "1,234"),
+    ],
+)
+def test_numbers_have_the_digits_that_they_deserve(value: float | None, text: str) -> None:
+    assert wording.number(value) == text
+
+
+@pytest.mark.parametrize(
+    "seconds, text",
+    [
+        (None, "–"),
+        (0.04, "0.0 s"),
+        (59.4, "59 s"),
+        (61, "1 min 01 s"),
+        (3599.7, "1 h 00 min"),
+        (34_260, "9 h 31 min"),
+    ],
+)
+def test_durations_use_two_units(seconds: float | None, text: str) -> None:
+    assert wording.duration(seconds) == text
+
+
+def test_a_throughput_is_never_without_its_interval() -> None:
+    assert wording.throughput(89.5, (88.6, 90.4)) == "89.5 tok/s (88.6 to 90.4)"
+    assert wording.throughput(89.5) == "89.5 tok/s (interval unknown)"
+
+
+def test_a_setting_left_out_is_the_servers() -> None:
+    assert wording.setting(None) == "server's default"
+    assert wording.setting(0.88) == "0.88"
+    assert wording.setting(True) == "True"
+
+
+def test_a_start_can_be_typed_again() -> None:
+    start = {"env": {"A": "two words"}, "argv": ["python", "-m", "server", "--x", "it's"]}
+    assert wording.shell(start) == """A='two words' python -m server --x 'it'"'"'s'"""
