@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from collections.abc import Iterable
@@ -18,6 +19,7 @@ from trials.box.tree import Rank
 
 _MIB_PER_GIB = 1024
 _SECOND_RANK_DELAY_S = 0.02
+_BALANCED_SHARE = 0.9
 
 
 class SchedulerBoot:
@@ -32,7 +34,6 @@ class SchedulerBoot:
         self._console = console
         self._new_words = release(setup.box.sglang_version) >= (0, 5, 20)
         self._memory: CardMemory | None = None
-        self._free_gib = 0.0
         self.seconds: dict[str, float] = {}
 
     def run(self) -> CardMemory:
@@ -45,7 +46,7 @@ class SchedulerBoot:
         self._meet("start")
         self._console.raw(words.NOISE_AT_START)
         self._init_distributed()
-        memory = self._memory = plan_memory(self._args, self._box, self._free_gib)
+        memory = self._memory = plan_memory(self._args, self._box, self._setup.free_gib[self._rank.number])
         self._load_weights(memory)
         self._allocate_pool(memory)
         self._capture_graphs(memory)
@@ -57,11 +58,9 @@ class SchedulerBoot:
         self._console.log(f"{label} begin.")
         if self._rank.number >= self._box.cards.count:
             raise SchedulerDiedError("init_distributed", words.NO_SUCH_DEVICE)
-        self._free_gib = (
-            self._box.cards.memory_mib - self._devices.used_mib(self._rank.number)
-        ) / _MIB_PER_GIB
         seconds = self._pause(self._box.boot.init_distributed)
         self._meet("init_distributed")
+        self._check_balance()
         self._announce_all_reduce()
         self._hold(self._box.cards.context_gib)
         if self._new_words:
@@ -71,6 +70,17 @@ class SchedulerBoot:
             self._console.log(f"{label} ends. mem usage={self._box.cards.context_gib:.2f} GB")
         for line in words.IGNORED_IMPORTS:
             self._console.log(line)
+
+    def _check_balance(self) -> None:
+        """SGLang refuses cards of which one has much less free memory than this one."""
+        if os.environ.get("SGLANG_ENABLE_TP_MEMORY_INBALANCE_CHECK", "1").lower() in ("0", "false"):
+            return
+        first = self._rank.number - self._rank.tp
+        context = self._box.cards.context_gib
+        mine = self._setup.free_gib[self._rank.number] - context
+        least = min(self._setup.free_gib[first : first + self._args.tp]) - context
+        if least < mine * _BALANCED_SHARE:
+            raise SchedulerDiedError("init_distributed", words.unbalanced(least, mine, _BALANCED_SHARE))
 
     def _announce_all_reduce(self) -> None:
         asked_off = self._args.table.get("disable_custom_all_reduce")

@@ -6,6 +6,7 @@ Run as ``python -m trials.box.foreigners``; each ends by itself soon after the s
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import subprocess
 import sys
@@ -67,17 +68,18 @@ def main() -> None:
     parser.add_argument("--port", type=int)
     parser.add_argument("--answer", action="store_true")
     options = parser.parse_args()
-    if options.card is not None:
-        DeviceFiles(options.state).hold({options.card: options.mib}, "python train_something_else.py")
-    if options.port is not None:
-        from trials.box.other_server import take_port  # http.server is slow to import
+    with contextlib.ExitStack() as held:
+        if options.card is not None:
+            DeviceFiles(options.state).hold({options.card: options.mib}, "python train_something_else.py")
+        if options.port is not None:
+            from trials.box.other_server import take_port  # http.server is slow to import
 
-        take_port(options.host, options.port, options.answer)
-    sys.stdout.write("ready\n")
-    sys.stdout.flush()
-    while process_started(options.until_pid) is not None:
-        time.sleep(0.05)
-    time.sleep(options.linger)
+            held.enter_context(take_port(options.host, options.port, options.answer))
+        sys.stdout.write("ready\n")
+        sys.stdout.flush()
+        while process_started(options.until_pid) is not None:
+            time.sleep(0.05)
+        time.sleep(options.linger)
 
 
 if __name__ == "__main__":

@@ -42,6 +42,7 @@ class Launcher:
         """Boot, serve, stop; the exit code where it ends in order."""
         self._first_lines(self.setup.args)
         meet_foreigners(self.setup)
+        self.setup.look_at_cards()
         signal.signal(signal.SIGQUIT, _raise_child_failed)
         try:
             self.children = fork_children(self.setup)

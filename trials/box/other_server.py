@@ -23,8 +23,9 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         """Say nothing."""
 
 
-def take_port(host: str, port: int, answer: bool) -> None:
-    """Listen on a port; with ``answer`` also answer there, else leave every caller waiting."""
+def take_port(host: str, port: int, answer: bool) -> http.server.ThreadingHTTPServer:
+    """Listen on a port while the result lives; with ``answer`` also answer there, else callers wait."""
     server = http.server.ThreadingHTTPServer((host, port), _Handler)
     if answer:
         threading.Thread(target=server.serve_forever, daemon=True).start()
+    return server

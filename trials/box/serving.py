@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import os
 import signal
@@ -11,7 +12,7 @@ import urllib.request
 from typing import TYPE_CHECKING
 
 from trials.box.answering import Answering
-from trials.box.generation import Sampling
+from trials.box.generation import Sampling, ServerGoneError
 from trials.box.http_server import Handler, HttpServer
 from trials.box.info_api import InfoApi
 from trials.box.native_api import NativeApi
@@ -56,7 +57,8 @@ class Serving:
             return await self._serve_nobody()
         loop.add_signal_handler(signal.SIGTERM, self._terminate)
         loop.add_signal_handler(signal.SIGINT, self._terminate)
-        await self._warm_up()
+        with contextlib.suppress(ServerGoneError):
+            await self._warm_up()
         await self._ending.wait()
         return await self._drain(server)
 

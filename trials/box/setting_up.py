@@ -26,6 +26,7 @@ class Setup:
     """One boot of a box.
 
     Attributes:
+        free_gib: Free memory of each card when the server starts, GiB.
         time_scale: Seconds of waiting here per second on the real machine (boot and stop, never tokens).
         linger_s: Memory stays so long after a process's death, s.
     """
@@ -37,6 +38,7 @@ class Setup:
     boot: int
     rng: random.Random
     faults: FaultSet = field(default_factory=FaultSet)
+    free_gib: list[float] = field(default_factory=list)
 
     @property
     def linger_s(self) -> float:
@@ -48,6 +50,11 @@ class Setup:
         """Whether the server sends itself a request before it is ready."""
         skipped = self.args.table.get("skip_server_warmup")
         return not skipped and self.faults.get("abort_on_first_forward") is None
+
+    def look_at_cards(self) -> None:
+        """Note what others have left free on each card."""
+        used = [self.devices.used_mib(card) for card in range(self.box.cards.count)]
+        self.free_gib = [(self.box.cards.memory_mib - mib) / 1024 for mib in used]
 
     def scaled(self, seconds: float, least: float = 0.0) -> float:
         """A real duration in this box's time, at least ``least`` s."""

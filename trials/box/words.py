@@ -162,6 +162,14 @@ IGNORED_IMPORTS = (
 )
 
 
+def unbalanced(least_gib: float, mine_gib: float, share: float) -> str:
+    return (
+        "RuntimeError: The memory capacity is unbalanced. Some GPUs may be occupied by other processes. "
+        f"pre_model_load_memory={least_gib}, local_gpu_memory={mine_gib}, "
+        f"local_gpu_memory * {share}={mine_gib * share}"
+    )
+
+
 def small_pool(tokens: int, context_length: int) -> str:
     return (
         f"KV pool holds {tokens} tokens, fewer than --context-length {context_length}. One full-length request "
