@@ -12,6 +12,7 @@ from trials.boot_log.events import Event, Fatal, GraphsCaptured, MemoryFigure, R
 from trials.boot_log.facts import BootFacts
 from trials.boot_log.lines import LogLine
 from trials.boot_log.server_args import parse_server_args
+from trials.outcome import Stage
 
 Said: TypeAlias = Mapping[str, str | None]
 Handler: TypeAlias = Callable[[BootFacts, Said, LogLine], list[Event]]
@@ -20,6 +21,8 @@ _TIMING = re.compile(r"(\w+)=(\d+(?:\.\d+)?)")
 
 
 def _decode_batch(facts: BootFacts, said: Said, line: LogLine) -> list[Event]:
+    if facts.server_args is None:  # the log's head is torn off: a server that decodes was ready before
+        facts.ready, facts.stage = True, Stage.READY
     batch = parse_decode_batch(said["fields"] or "", line.rank)
     return [] if batch is None else [batch]
 

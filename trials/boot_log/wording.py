@@ -117,7 +117,7 @@ FATAL: Final = re.compile(
     r"(?:\w+ hit an exception: "
     r"|Initialization failed\. warmup error"
     r"|Subprocess \S+ \(pid=\d+\) crashed with exit code"
-    r"|Received sigquit from a child process"
+    r"|Received sigquit from a child proces"
     r"|SIGQUIT received\."
     r"|Fatal Python error: "
     r"|RuntimeError: Rank \d+ scheduler died"

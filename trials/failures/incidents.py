@@ -126,6 +126,8 @@ class IncidentReader:
             self._muted = signs.SOMEBODY_ELSES.match(line.text) is not None
             self.stop_requested = self.stop_requested or signs.STOP_REQUESTED.match(line.text) is not None
             self.died = self.died or signs.DEATH.match(line.text) is not None
+        elif "]: Skipping tactic" in line.text:
+            self._muted = True
         text = line.text
         if text.startswith("[rank"):
             text = _RANK.sub("", text, count=1)

@@ -24,6 +24,11 @@ INCIDENTS: Final[tuple[tuple[Strength, str, str], ...]] = (
         r"(?:.{0,80} )?[Ww]atchdog timeout \(self\.watchdog_timeout=(?![^)]*self\.soft=True)",
     ),
     ("strong", "Watchdog caught collective", r".{0,200}Watchdog caught collective operation timeout"),
+    (
+        "strong",
+        "watchdog thread terminated with exception",
+        r".{0,200}Process group watchdog thread terminated with exception",
+    ),
     ("strong", "Fatal Python error: ", r"Fatal Python error: "),
     ("strong", "terminate called", r"terminate called after throwing"),
     ("strong", "Segfault encountered", r"!+ ?Segfault encountered"),
@@ -54,7 +59,7 @@ A traceback is found without it.
 
 _NEVER: Final[tuple[str, ...]] = (
     r"server_args=",
-    r"Received sigquit from a child process",
+    r"Received sigquit from a child proces",
     r"SIGQUIT received\.",
     r"kill_process_tree called",
     r"Killed$",
@@ -95,7 +100,7 @@ DECIDES_ALWAYS: Final = re.compile(
 """Fatal even beside a ready line, or after a request to stop."""
 
 DEATH: Final = re.compile(
-    r"Received sigquit from a child process|SIGQUIT received\.|Subprocess \S+ \(pid=\d+\) crashed"
+    r"Received sigquit from a child proces|SIGQUIT received\.|Subprocess \S+ \(pid=\d+\) crashed"
 )
 """The launcher takes the whole server down because a child has died."""
 

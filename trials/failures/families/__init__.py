@@ -3,7 +3,7 @@
 from trials.failures.families.arguments import ARGUMENTS
 from trials.failures.families.communication import COMMUNICATION
 from trials.failures.families.environment import ENVIRONMENT
-from trials.failures.families.faults import FAULTS
+from trials.failures.families.faults import FAULTS, OTHER_FAULTS
 from trials.failures.families.hang import HANG
 from trials.failures.families.kernels import KERNELS
 from trials.failures.families.memory import MEMORY
@@ -17,11 +17,12 @@ FAMILIES: tuple[Family, ...] = (
     *KERNELS,  # before any memory word: "out of resource: shared memory" is no memory problem
     *MEMORY,
     *ENVIRONMENT,
+    *FAULTS,  # before communication: the other ranks' collectives fail of it
     *COMMUNICATION,
-    *FAULTS,
     *HANG,
     *MODEL,
     *SETTINGS,
+    *OTHER_FAULTS,
     *PROCESSES,
 )
 

@@ -16,6 +16,7 @@ FAULTS: Final[tuple[Family, ...]] = (
         kind=_KIND,
         signs=(r"illegal memory access|cudaErrorIllegalAddress|CUDA_ERROR_ILLEGAL_ADDRESS",),
         says="`CUDA error: an illegal memory access was encountered`",
+        never=(r"NCCL error|ncclUnhandledCudaError",),
         summary="A GPU kernel accessed memory that is not its own.",
         means="A bug in a kernel, reported at some later call: the traceback does not name the culprit.",
         remedies=_BACKEND,
@@ -98,6 +99,9 @@ FAULTS: Final[tuple[Family, ...]] = (
         remedies=_BACKEND,
         consequence=True,
     ),
+)
+
+OTHER_FAULTS: Final[tuple[Family, ...]] = (
     Family(
         name="other CUDA error",
         kind=_KIND,

@@ -88,7 +88,7 @@ KERNELS: Final[tuple[Family, ...]] = (
         name="architecture unknown to a kernel",
         kind=_KIND,
         signs=(
-            r"[Uu]nsupported (?:GPU |CUDA |device )?(?:architecture|arch\b|compute capability)",
+            r"[Uu]nsupported (?:GPU |CUDA |device )?(?:architecture(?!s)|arch\b|compute capability)",
             r"Unknown recipe",
             r"[Mm]inimum (?:required )?capability",
             r"not supported (?:in|on|for) this (?:architecture|arch|GPU|device)",

@@ -189,8 +189,12 @@ MEMORY: Final[tuple[Family, ...]] = (
     Family(
         name="host memory refused",
         kind=FailureKind.OOM_HOST,
-        signs=(r"DefaultCPUAllocator: (?:can't allocate|not enough) memory",),
-        says="`DefaultCPUAllocator: can't allocate memory` on a GPU server",
+        signs=(
+            r"DefaultCPUAllocator: (?:can't allocate|not enough) memory",
+            r"\[Errno 12\] Cannot allocate memory",
+            r"^MemoryError\b",
+        ),
+        says="`DefaultCPUAllocator: can't allocate memory` on a GPU server, `[Errno 12] Cannot allocate memory`",
         summary="The host refused memory to the server.",
         means="Not the cards but the machine's own memory is short.",
         when=_host_memory,

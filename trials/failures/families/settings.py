@@ -22,6 +22,10 @@ def _target_stands_in_for_draft(case: Case) -> bool:
     return args.get("speculative_draft_model_path") in (None, args.get("model_path"))
 
 
+def _speculative(case: Case) -> bool:
+    return case.situation.speculative
+
+
 def _while_resolving(case: Case) -> bool:
     """The exception came out of the code that checks and completes the arguments."""
     return case.stage in (Stage.ARGUMENTS, Stage.START) and bool(_RESOLVING.search(case.frames))
@@ -101,6 +105,19 @@ SETTINGS: Final[tuple[Family, ...]] = (
         remedies=(Advice("speculative_algorithm", "change"),),
     ),
     Family(
+        name="more draft tokens than the tree has",
+        kind=_KIND,
+        signs=(r"selected index k out of range",),
+        says="`RuntimeError: selected index k out of range`",
+        summary="There are more draft tokens than steps and topk can propose.",
+        means="A draft tree has topk + (steps - 1) x topk^2 candidates; draft tokens - 1 may not exceed them.",
+        remedies=(
+            Advice("speculative_num_draft_tokens", "lower", "current"),
+            Advice("speculative_num_steps", "raise", "current"),
+        ),
+        when=_speculative,
+    ),
+    Family(
         name="speculation refused",
         kind=_KIND,
         signs=(
@@ -169,7 +186,7 @@ SETTINGS: Final[tuple[Family, ...]] = (
         name="refused while the arguments were resolved",
         kind=_KIND,
         signs=(
-            r"^(?P<sentence>(?:\w+\.)*(?:ValueError|AssertionError|NotImplementedError|TypeError): [^\n]+)",
+            r"^(?P<sentence>(?:\w+\.)*(?:ValueError|AssertionError|NotImplementedError|TypeError)(?:: [^\n]+|$))",
         ),
         says="a `ValueError` or `AssertionError` out of `server_args.py` before anything was started",
         summary="SGLang refuses the arguments: {sentence}",
