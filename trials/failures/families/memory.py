@@ -194,7 +194,7 @@ MEMORY: Final[tuple[Family, ...]] = (
             r"\[Errno 12\] Cannot allocate memory",
             r"^MemoryError\b",
         ),
-        says="`DefaultCPUAllocator: can't allocate memory` on a GPU server, `[Errno 12] Cannot allocate memory`",
+        says="`DefaultCPUAllocator: can't allocate memory` on a GPU server, `[Errno 12] ...`",
         summary="The host refused memory to the server.",
         means="Not the cards but the machine's own memory is short.",
         when=_host_memory,

@@ -110,7 +110,7 @@ SETTINGS: Final[tuple[Family, ...]] = (
         signs=(r"selected index k out of range",),
         says="`RuntimeError: selected index k out of range`",
         summary="There are more draft tokens than steps and topk can propose.",
-        means="A draft tree has topk + (steps - 1) x topk^2 candidates; draft tokens - 1 may not exceed them.",
+        means="A draft tree has topk + (steps - 1) x topk^2 candidates besides the root.",
         remedies=(
             Advice("speculative_num_draft_tokens", "lower", "current"),
             Advice("speculative_num_steps", "raise", "current"),
@@ -185,9 +185,7 @@ SETTINGS: Final[tuple[Family, ...]] = (
     Family(
         name="refused while the arguments were resolved",
         kind=_KIND,
-        signs=(
-            r"^(?P<sentence>(?:\w+\.)*(?:ValueError|AssertionError|NotImplementedError|TypeError)(?:: [^\n]+|$))",
-        ),
+        signs=(r"^(?P<sentence>(?:\w+\.)*(?:Value|Assertion|NotImplemented|Type)Error(?:: [^\n]+|$))",),
         says="a `ValueError` or `AssertionError` out of `server_args.py` before anything was started",
         summary="SGLang refuses the arguments: {sentence}",
         means="Its own checks of the arguments failed.",
