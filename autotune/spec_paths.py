@@ -55,6 +55,8 @@ def missing_paths(server: ServerPlan, bench: BenchPlan) -> Iterator[Complaint]:
         for key, path in zip(_MODEL_KEYS, (server.model_path, server.draft_model_path), strict=True):
             if path is not None and path.startswith("/") and not Path(path).exists():
                 yield Complaint(key, f"there is no {path}; write the model's folder or its name on the hub")
+    if server.box is not None and server.box.startswith("/") and not Path(server.box).is_file():
+        yield Complaint(("server", "box"), f"there is no file {server.box}; write a box's name or its file")
     if bench.prompts != BUILTIN_PROMPTS and not Path(bench.prompts).is_file():
         message = f'there is no file {bench.prompts}; write "builtin" or the path of a JSONL file'
         yield Complaint(("bench", "prompts"), message)

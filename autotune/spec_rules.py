@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
@@ -21,6 +22,8 @@ from trials.settings import (
     Settings,
 )
 
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_NO_VARIABLE = "is no name of an environment variable; use letters, digits and _"
 _NEEDS_DRAFT = ("EAGLE3", "STANDALONE")
 _ALGORITHM = "speculative_algorithm"
 
@@ -28,6 +31,7 @@ _ALGORITHM = "speculative_algorithm"
 def plan_complaints(server: ServerPlan, space: SearchSpace, bench: BenchPlan) -> Iterator[Complaint]:
     """Everything in [server], [space] and [bench] that does not fit together."""
     yield from _ways_to_start(server)
+    yield from _variables(server, space)
     yield from _gpus(server, space)
     yield from _fixed_and_tuned(server, space)
     yield from _speculation(server, space)
@@ -54,6 +58,15 @@ def _ways_to_start(server: ServerPlan) -> Iterator[Complaint]:
         yield Complaint(("server", given[1]), f"stands beside {given[0]}; keep one of command, image and box")
     if server.command == ():
         yield Complaint(("server", "command"), "is empty; write the words that start the server")
+
+
+def _variables(server: ServerPlan, space: SearchSpace) -> Iterator[Complaint]:
+    for name in server.env:
+        if not _VARIABLE.fullmatch(name):
+            yield Complaint(("server", "env"), f"{name!r} {_NO_VARIABLE}")
+    for name in space.parameters:
+        if name.startswith(ENV_PREFIX) and not _VARIABLE.fullmatch(name.removeprefix(ENV_PREFIX)):
+            yield Complaint(("space", name), _NO_VARIABLE)
 
 
 def _gpus(server: ServerPlan, space: SearchSpace) -> Iterator[Complaint]:

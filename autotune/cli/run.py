@@ -14,9 +14,10 @@ import typer
 from autotune.cli.commands import INTERRUPTED
 from autotune.cli.live import LiveTerminal
 from autotune.cli.options import SpecArgument, StudiesOption, opened
-from autotune.cli.output import out, say
+from autotune.cli.output import out, say, say_error
 from autotune.cli.plain_lines import PlainLines
 from autotune.cli.results import show_best
+from autotune.export.from_study import NothingToExportError
 from autotune.night.loop import NightResult
 from autotune.night.page import PageError, page
 from autotune.night.reporter import Reporter
@@ -93,9 +94,15 @@ def _conclude(result: NightResult, folder: Path) -> None:
 def _show(result: NightResult, folder: Path) -> None:
     """How the night ended and, unless somebody is waiting for the prompt, what it found."""
     say(f"\n{result.sentence}\n")
-    if result.exit_code != INTERRUPTED:
+    if result.exit_code == INTERRUPTED:
+        return
+    try:
         with opened(str(folder), None) as (connection, study):
             show_best(connection, study)
+    except NothingToExportError as error:
+        if not result.exit_code:
+            raise
+        say_error(str(error))
 
 
 def _new_demo(studies: Path) -> Path:

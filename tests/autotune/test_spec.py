@@ -149,7 +149,13 @@ BROKEN = [
         GOOD.replace("[server]", '[server]\nenv = { A = "1" }') + '"env.A" = ["1", "2"]\n',
         "[space] env.A: stands in [server] env too",
     ),
+    (
+        GOOD.replace("[server]", '[server]\nenv = { "A B" = "1" }'),
+        "'A B' is no name of an environment variable",
+    ),
+    (GOOD.replace("[server]", '[server]\nbox = "./no.toml"'), "no.toml; write a box's name or its file"),
     # space
+    (GOOD + '"env.A-B" = ["1"]\n', "[space] env.A-B: is no name of an environment variable"),
     (GOOD + "all_reduce = ['nccll']\n", "'nccll' is not one of default, custom, nccl"),
     (GOOD + "[bench]\n[space.x]\n", "[space] x"),
     (STUDY + SERVER + "[space]\n", "[space]: is empty; add a setting to tune"),
@@ -262,7 +268,8 @@ def test_the_python_of_a_virtual_environment_stays_a_link(tmp_path: Path) -> Non
     python.symlink_to(sys.executable)
     file = tmp_path / "study.toml"
     file.write_text(
-        '[study]\nname = "a"\ntrials = 1\n[server]\ncommand = ["./venv/bin/python", "-m", "sglang.launch_server"]\n'
-        'model_path = "m"\n[space]\ncuda_graph_max_bs = [64, 128]\n'
+        '[study]\nname = "a"\ntrials = 1\n'
+        '[server]\ncommand = ["./venv/bin/python", "-m", "sglang.launch_server"]\nmodel_path = "m"\n'
+        "[space]\ncuda_graph_max_bs = [64, 128]\n"
     )
     assert StudySpec.load(file).server.command == (str(python), "-m", "sglang.launch_server")
