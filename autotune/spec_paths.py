@@ -67,9 +67,17 @@ def _relative_paths(document: Mapping[str, Any], folder: Path) -> Iterator[tuple
         value = _value_at(document, key)
         if isinstance(value, str) and _is_path(key, value, folder):
             # Not resolved: the python of a virtual environment is a link, and must stay one.
-            absolute = os.path.normpath(folder / Path(value).expanduser())
+            absolute = os.path.normpath(folder / _at_home(value))
             if absolute != value:
                 yield key, absolute
+
+
+def _at_home(path: str) -> Path:
+    """With ``~`` and ``~user`` replaced, where there is such a user."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        return Path(path)
 
 
 def _is_path(key: KeyPath, value: str, folder: Path) -> bool:
