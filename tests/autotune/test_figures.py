@@ -1,18 +1,18 @@
 from __future__ import annotations
 
-from autotune.figures import FAILURE_MARKS, HistoryPoint, gpu_memory, history, streams
+from typing import Any
+
+from autotune.figures import FAILURE_MARKS, Figure, HistoryPoint, Trace, gpu_memory, history, streams
 from trials.outcome import FailureKind
 
 
-def _point(
-    number: int, tok_s: float | None = None, failure: str | None = None, **more: object
-) -> HistoryPoint:
+def _point(number: int, tok_s: float | None = None, failure: str | None = None, **more: Any) -> HistoryPoint:
     outcome = "settings_failed" if failure else "completed"
-    values = {"role": "search", "outcome": outcome, "ci95": None, "text": "", **more}
-    return HistoryPoint(number=number, tok_s=tok_s, failure=failure, **values)  # type: ignore[arg-type]
+    values: dict[str, Any] = {"role": "search", "outcome": outcome, "ci95": None, "text": "", **more}
+    return HistoryPoint(number=number, tok_s=tok_s, failure=failure, **values)
 
 
-def _trace(figure: dict, name: str) -> dict:  # type: ignore[type-arg]
+def _trace(figure: Figure, name: str) -> Trace:
     return next(trace for trace in figure["data"] if trace["name"] == name)
 
 
