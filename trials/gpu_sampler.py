@@ -52,4 +52,4 @@ class GpuSampler:
         # A driver in trouble raises whatever it likes, and the trial must live on to be stopped properly.
         except Exception as error:
             found = self._probe.faults() or (() if self.faults else (str(error),))
-        self.faults += tuple(fault for fault in found if fault not in self.faults)
+        self.faults = tuple(dict.fromkeys((*self.faults, *found)))

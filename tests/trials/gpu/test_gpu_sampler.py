@@ -64,7 +64,7 @@ def wait_for_faults(sampler: GpuSampler, count: int) -> None:
 def test_faults_are_kept_once_each(nvml: Any) -> None:
     seen = Seen(5)
     with GpuSampler(open_fake(nvml), seen, every_s=0.01) as sampler:
-        nvml.events.append((0, 48))
+        nvml.events.extend([(0, 48), (0, 48)])
         wait_for_faults(sampler, 1)
         nvml.lose(2)
         wait_for_faults(sampler, 2)

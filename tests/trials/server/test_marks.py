@@ -35,6 +35,11 @@ def test_study_whose_name_begins_alike_is_left_alone(launch: Any) -> None:
     assert server.poll() is None
 
 
+def test_one_boot_can_be_meant_alone(launch: Any) -> None:
+    server = launch(SLEEP)
+    launch.wait_for(lambda: pids(launch.mark) == [server.pid])
+
+
 def test_unmarked_rest_of_a_marked_session_is_found(launch: Any) -> None:
     launch(
         "import os, time\nif os.fork() == 0:\n    if os.fork() == 0:\n"
