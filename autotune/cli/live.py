@@ -87,6 +87,8 @@ class LiveTerminal:
         line = Text(f"{asked.number:>4}  ", style="bold")
         line.append(outcome_words(outcome, self._simulated), style=outcome_style(outcome))
         self._print(line)
+        if asked.why:
+            self._print(Text(f"      {asked.why}", style="dim"))
         for warning in self._news.fresh(outcome.warnings):
             self._print(Text(f"      {warning}", style="yellow"))
 

@@ -53,6 +53,8 @@ def demo(once: OnceOption = False, studies: StudiesOption = None) -> None:
         with reporting(spec) as reporter:
             url = _open_page(stack, spec, folder, reporter)
             result = run_night(spec, folder, reporter=reporter, dashboard=False)
+        if result.exit_code == INTERRUPTED:
+            say(f"To go on: autotune run {folder / SPEC_FILE} --studies {folder.parent}")
         if once or url is None or result.exit_code:
             _conclude(result, folder)
         _show(result, folder)
