@@ -11,10 +11,13 @@ import numpy as np
 from autotune.search.codec import Codec, Matrix
 from autotune.search.history import History, Observation
 from autotune.search.limits import satisfies
-from autotune.search.objective import GaussianProcess, NoisePrior, few_enough
+from autotune.search.objective import GaussianProcess, ScalePrior, few_enough
 from autotune.search.space import Key
 
-_USUAL_NOISE = 0.02
+_USUAL_NOISE, _USUAL_SPREAD = 0.02, 0.3
+"""Of throughput, relative."""
+
+_GUESSES = 2
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,7 @@ class Belief:
     def __init__(self, codec: Codec, history: History, limits: Mapping[str, float]) -> None:
         self._codec = codec
         measured = [seen for seen in history.ended("good", "stopped") if seen.score is not None]
-        self.noise = replicate_noise(codec, measured)
+        self.noise = replicate_noise(codec, measured, history.logarithmic)
         self._process = self._fit(measured)
         self.standings = self._rank(measured, limits)
         pending = history.ended("pending")
@@ -84,18 +87,16 @@ class Belief:
         return list(found.values()) or [Standing(measured[order[0]], float(mean[order[0]]))]
 
 
-def replicate_noise(codec: Codec, measured: Sequence[Observation]) -> NoisePrior:
+def replicate_noise(codec: Codec, measured: Sequence[Observation], logarithmic: bool) -> ScalePrior:
     """Noise of one boot from settings that were booted more than once, else a usual figure."""
     groups: dict[Key, list[float]] = defaultdict(list)
+    scores = [seen.score for seen in measured if seen.score is not None]
     for seen in measured:
         if seen.ending == "good" and seen.score is not None:
             groups[codec.space.canonical(seen.settings)].append(seen.score)
-    repeated = [np.array(scores) for scores in groups.values() if len(scores) > 1]
-    freedom = sum(len(scores) - 1 for scores in repeated)
-    spread = float(np.std([seen.score for seen in measured if seen.score is not None]))
-    usual = min(_USUAL_NOISE, 0.2 * spread) if spread > 0 else _USUAL_NOISE
-    if not freedom:
-        return NoisePrior(usual)
-    variance = sum(float(np.sum((scores - scores.mean()) ** 2)) for scores in repeated)
-    blended = (variance + 2.0 * usual**2) / (freedom + 2.0)
-    return NoisePrior(max(float(np.sqrt(blended)), 1e-4), freedom)
+    unit = 1.0 if logarithmic else max(float(np.mean(np.abs(scores))), 1e-9)
+    repeated = [np.array(group) for group in groups.values() if len(group) > 1]
+    freedom = sum(len(group) - 1 for group in repeated)
+    variance = sum(float(np.sum((group - group.mean()) ** 2)) for group in repeated)
+    blended = (variance + _GUESSES * (_USUAL_NOISE * unit) ** 2) / (freedom + _GUESSES)
+    return ScalePrior(max(float(np.sqrt(blended)), 1e-4 * unit), freedom, _USUAL_SPREAD * unit)

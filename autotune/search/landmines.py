@@ -12,14 +12,16 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.search.codec import Codec, Matrix
+from autotune.search.codec import Codec, Mask, Matrix
 from autotune.search.history import Observation
 from autotune.search.memory import MEMORY_KINDS
+from autotune.search.space import LAYOUT, TOPK
 
 Token: TypeAlias = tuple[int, int]
 Suspect: TypeAlias = tuple[Token, ...]
@@ -31,15 +33,39 @@ HARMLESS = ("off", "default", "none", "auto", "nccl", "0", "disabled")
 FLAKY_KINDS = frozenset({"kernel_fault", "communication", "hang"})
 """A boot that went well does not quite acquit of these: some strike one time in several."""
 
-_SINGLE, _HARMLESS_SINGLE, _NUMBER_SINGLE = 0.06, 0.008, 0.006
+_SINGLE, _HARMLESS_SINGLE, _NUMBER_SINGLE, _TRAIT_SINGLE = 0.06, 0.008, 0.004, 0.02
 _PAIR, _NUMBER_PAIR = 0.006, 0.001
 _STRIKES = 0.97
 _LEAK = 0.004
 _ACQUITTED = 1e-4
 _FLAKY_ACQUITTED = 0.02
 _BINS = 4
+_LAYOUT_PARTS = ("-ep", "-adp", "-dp")
 _ROUNDS = 25
 _DAMPING = 0.3
+
+
+@dataclass(frozen=True)
+class _Trait:
+    """Something that several values of one setting share, and that may be what cannot run."""
+
+    base: int
+    label: str
+    holds: Mask
+
+
+def _traits(codec: Codec) -> list[_Trait]:
+    traits = []
+    tree = codec.index(TOPK)
+    if tree is not None and not codec.categorical[tree]:
+        holds = np.array([float(value) > 1 for value in codec.grids[tree]])
+        traits.append(_Trait(tree, f"{TOPK} above 1", holds))
+    layout = codec.index(LAYOUT)
+    for part in _LAYOUT_PARTS if layout is not None else ():
+        assert layout is not None
+        holds = np.array([part in str(value) for value in codec.grids[layout]])
+        traits.append(_Trait(layout, f"{LAYOUT} with {part[1:]}", holds))
+    return [trait for trait in traits if 1 < np.count_nonzero(trait.holds) < len(trait.holds)]
 
 
 class Landmines:
@@ -52,7 +78,11 @@ class Landmines:
 
     def __init__(self, codec: Codec, observations: Iterable[Observation]) -> None:
         self._codec = codec
-        self._ordered = ~codec.categorical
+        self._traits = _traits(codec)
+        self._bases = [*range(len(codec.names)), *(trait.base for trait in self._traits)]
+        self._ordered = [not bool(categorical) for categorical in codec.categorical] + [False] * len(
+            self._traits
+        )
         known = [seen for seen in observations if seen.ending != "pending"]
         tokens = self._tokens(codec.values_of([seen.settings for seen in known]))
         self._passed = self._count_passed(known, tokens)
@@ -87,14 +117,16 @@ class Landmines:
         """A suspect in words."""
         parts = []
         for at, position in suspect:
-            name = self._codec.names[at]
-            grid = self._codec.grids[at]
+            if at >= len(self._codec.names):
+                parts.append(self._traits[at - len(self._codec.names)].label)
+                continue
             exact = not self._binned(at)
-            parts.append(f"{name} {grid[position]}" if exact else f"{name} in that range")
+            value = self._codec.grids[at][position] if exact else "in that range"
+            parts.append(f"{self._codec.names[at]} {value}")
         return " with ".join(parts)
 
     def _binned(self, at: int) -> bool:
-        return bool(self._ordered[at]) and len(self._codec.grids[at]) > 8
+        return self._ordered[at] and len(self._codec.grids[at]) > 8
 
     def _tokens(self, values: Matrix) -> Tokens:
         """Per settings and column the category, or the bin of a number; -1 where it does not count."""
@@ -110,7 +142,10 @@ class Landmines:
             else:
                 grid = self._codec.unit(self._grid_values(at))[:, at]
                 tokens[here, at] = np.argmin(np.abs(column[here, None] - grid[None, :]), axis=1)
-        return tokens
+        shared = [np.where(trait.holds[tokens[:, trait.base]], 0, -1) for trait in self._traits]
+        for trait, column in zip(self._traits, shared, strict=True):
+            column[tokens[:, trait.base] < 0] = -1
+        return np.column_stack([tokens, *shared]) if shared else tokens
 
     def _grid_values(self, at: int) -> Matrix:
         grid = self._codec.grids[at]
@@ -120,7 +155,12 @@ class Landmines:
 
     def _suspects(self, tokens: Tokens) -> list[Suspect]:
         present = [(at, int(position)) for at, position in enumerate(tokens) if position >= 0]
-        return [*((token,) for token in present), *itertools.combinations(present, 2)]
+        pairs = (
+            (one, other)
+            for one, other in itertools.combinations(present, 2)
+            if self._bases[one[0]] != self._bases[other[0]]
+        )
+        return [*((token,) for token in present), *pairs]
 
     def _count_passed(self, known: Sequence[Observation], tokens: Tokens) -> dict[Suspect, int]:
         """Per suspect the most stages that settings containing it have passed."""
@@ -132,12 +172,14 @@ class Landmines:
         return passed
 
     def _prior(self, suspect: Suspect) -> float:
-        numbers = sum(bool(self._ordered[at]) for at, _ in suspect)
+        numbers = sum(self._ordered[at] for at, _ in suspect)
         if len(suspect) == 2:
             return _NUMBER_PAIR if numbers else _PAIR
         at, position = suspect[0]
         if numbers:
             return _NUMBER_SINGLE
+        if at >= len(self._codec.names):
+            return _TRAIT_SINGLE
         return _HARMLESS_SINGLE if str(self._codec.grids[at][position]) in HARMLESS else _SINGLE
 
     def _spread(self, crashes: Sequence[tuple[Observation, Tokens]]) -> dict[Suspect, float]:
@@ -158,7 +200,7 @@ class Landmines:
         assert seen.failure is not None
         failure = seen.failure
         everyone = self._suspects(tokens)
-        named = {at for at, name in enumerate(self._codec.names) if name in failure.changes}
+        named = {at for at, base in enumerate(self._bases) if self._codec.names[base] in failure.changes}
         if named:
             narrowed = [suspect for suspect in everyone if any(at in named for at, _ in suspect)]
             everyone = narrowed or everyone
@@ -201,7 +243,8 @@ class Landmines:
         ]
 
     def _token_counts(self) -> list[int]:
-        return [_BINS if self._binned(at) else max(len(grid), 1) for at, grid in enumerate(self._codec.grids)]
+        own = [_BINS if self._binned(at) else max(len(grid), 1) for at, grid in enumerate(self._codec.grids)]
+        return own + [1] * len(self._traits)
 
     def _pair_tables(self) -> dict[tuple[int, int], Matrix]:
         """Per two columns, the log chance that each pair of their values is no landmine."""
@@ -209,6 +252,7 @@ class Landmines:
         tables = {
             (first, second): np.full((counts[first], counts[second]), self._untried_pair(first, second))
             for first, second in itertools.combinations(range(len(counts)), 2)
+            if self._bases[first] != self._bases[second]
         }
         for suspect in self._passed.keys() | self._belief.keys():
             if len(suspect) == 2:
@@ -217,7 +261,7 @@ class Landmines:
         return tables
 
     def _untried_pair(self, first: int, second: int) -> float:
-        numbers = bool(self._ordered[first] or self._ordered[second])
+        numbers = self._ordered[first] or self._ordered[second]
         return float(np.log1p(-_STRIKES * (_NUMBER_PAIR if numbers else _PAIR)))
 
     def _safe(self, suspect: Suspect) -> float:

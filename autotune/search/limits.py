@@ -12,7 +12,7 @@ import numpy as np
 from autotune.search.censored import chance_below
 from autotune.search.codec import Codec, Matrix
 from autotune.search.history import Observation
-from autotune.search.objective import GaussianProcess, NoisePrior, few_enough
+from autotune.search.objective import GaussianProcess, ScalePrior, few_enough
 
 Figure: TypeAlias = Callable[[Observation], float | None]
 
@@ -117,5 +117,5 @@ def _fit(codec: Codec, good: Sequence[Observation], name: str, bound: float) -> 
     figures = np.log([figure for _, figure in seen])
     kept = few_enough(sign * figures)
     units = codec.unit(codec.values_of([seen[at][0] for at in kept]))
-    process = GaussianProcess(units, figures[kept], np.ones(len(kept)), codec.categorical, NoisePrior(0.05))
+    process = GaussianProcess(units, figures[kept], np.ones(len(kept)), codec.categorical, ScalePrior(0.05))
     return _Model(process, math.log(bound), sign)

@@ -20,22 +20,25 @@ MAX_POINTS = 250
 """Beyond this many boots the best and the latest stand for all: a proposal must stay below 2 s."""
 
 _ADDITIVE_LENGTH = 0.35
-_START_TERM, _START_RATE, _START_JOINT = 0.15, 0.3, 0.2
+_START_TERM, _START_RATE, _START_JOINT = 0.05, 0.1, 0.5
 _SPREAD_TERM, _SPREAD_RATE, _SPREAD_JOINT = 1.2, 1.0, 1.0
 _JITTER = 1e-8
+_IMAGINED = 3
 
 
 @dataclass(frozen=True)
-class NoisePrior:
-    """What is known of the noise of one boot.
+class ScalePrior:
+    """What is known before the fit, of the noise of one boot and of the spread of scores.
 
     Attributes:
         deviation: Standard deviation, in units of the score (0.02 is 2 % for logs).
         certainty: Boots beyond the first among replicates; 0: a guess.
+        spread: How far scores usually lie apart, before many have been seen.
     """
 
     deviation: float = 0.02
     certainty: int = 0
+    spread: float = 0.3
 
 
 class GaussianProcess:
@@ -50,13 +53,13 @@ class GaussianProcess:
     """
 
     def __init__(
-        self, units: Matrix, scores: Matrix, noise: Matrix, categorical: Mask, prior: NoisePrior | None = None
+        self, units: Matrix, scores: Matrix, noise: Matrix, categorical: Mask, prior: ScalePrior | None = None
     ) -> None:
         self._units, self._noise, self._categorical = units, noise, categorical
         self._centre = float(np.mean(scores))
-        self._scale = max(float(np.std(scores)), 1e-3)
+        self._scale = _usual_spread(scores, (prior or ScalePrior()).spread)
         self._targets = (scores - self._centre) / self._scale
-        self._prior = prior or NoisePrior()
+        self._prior = prior or ScalePrior()
         same, apart = self._compare(units, units)
         self._theta = self._fit(same, apart)
         kernel, _ = self._kernel(self._theta, same, apart)
@@ -166,6 +169,12 @@ class GaussianProcess:
         away = (theta - means) / spreads
         loss = 0.5 * self._targets @ alpha + np.sum(np.log(np.diag(factor[0]))) + 0.5 * away @ away
         return float(loss), gradient + away / spreads
+
+
+def _usual_spread(scores: Matrix, usual: float) -> float:
+    """Standard deviation of the scores, as if some boots of the usual spread had been seen too."""
+    count = len(scores)
+    return float(np.sqrt((count * np.var(scores) + _IMAGINED * usual**2) / (count + _IMAGINED)))
 
 
 def few_enough(scores: Matrix) -> Rows:

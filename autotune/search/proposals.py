@@ -23,6 +23,7 @@ _PARENTS = 8
 _CLIMBS, _CLIMBERS = 3, 3
 _REPLICATE_AFTER = 15
 _REPLICATE_EVERY = 20
+_CURIOSITY, _PARSIMONY = 0.7, 0.03
 _LARGEST_ENUMERATION = 50_000
 _INTERVAL = 1.96
 
@@ -109,6 +110,11 @@ class Proposer:
         measured = [seen for seen in history.ended("good", "stopped") if seen.score is not None]
         self._belief = Belief(codec, history, limits) if measured else None
         self._limits = LimitModel(codec, history.ended("good"), limits)
+        self._parents = self._parent_rows()
+        tried = codec.values_of(
+            [seen.settings for seen in history.ended("good", "stopped", "crash", "pending")]
+        )
+        self._tried = {int(at): tried[:, at] for at in np.flatnonzero(codec.categorical)}
 
     def propose(self) -> Proposal:
         """The next boot.
@@ -119,7 +125,7 @@ class Proposer:
         again = self._replicate()
         if again is not None:
             return again
-        pool = self._climb(self._score(candidates(self._codec, self._parent_rows(), self._rng)))
+        pool = self._climb(self._score(candidates(self._codec, self._parents, self._rng)))
         found = self._first_free(pool)
         if found is None:
             found = self._first_free(self._score(self._everything()))
@@ -157,7 +163,21 @@ class Proposer:
         mean, deviation = self._belief.predict(units)
         promise = log_expected_improvement(mean, deviation, self._belief.incumbent.mean)
         score = worth(promise, feasible.boots, self._limits.chances(units), feasible.cost)
+        score = score + self._curiosity(values) - _PARSIMONY * self._distance(rows)
         return _Scored(rows, score, promise, feasible.boots)
+
+    def _curiosity(self, values: Matrix) -> Matrix:
+        """A bonus for each category that no boot has tried yet, two at a time at most."""
+        untried = np.zeros(len(values))
+        for at, known in self._tried.items():
+            untried += ~np.isnan(values[:, at]) & ~np.isin(values[:, at], known)
+        return _CURIOSITY * np.minimum(untried, 2.0)
+
+    def _distance(self, rows: Rows) -> Matrix:
+        """Settings changed, against the nearest parent."""
+        counts = self._codec.activity(rows)
+        apart = [np.sum((rows != parent) & counts, axis=1) for parent in self._parents]
+        return np.min(np.stack(apart), axis=0).astype(float)
 
     def _climb(self, pool: _Scored) -> _Scored:
         """Improve the best few by single changes, some rounds."""

@@ -174,10 +174,12 @@ class CrashAwareSampler(BaseSampler):
 
     def _store(self, study: Study, trial: FrozenTrial, proposal: Proposal) -> None:
         """Samplers are given no public way to write attributes; Optuna's own use the storage too."""
-        storage, trial_id = study._storage, trial._trial_id
-        storage.set_trial_user_attr(trial_id, "proposal", proposal.attribute())
+        attributes: dict[str, Any] = {"proposal": proposal.attribute()}
         if proposal.replicate_of is not None:
-            storage.set_trial_user_attr(trial_id, "replicate_of", proposal.replicate_of)
+            attributes["replicate_of"] = proposal.replicate_of
+        for name, attribute in attributes.items():
+            trial.set_user_attr(name, attribute)
+            study._storage.set_trial_user_attr(trial._trial_id, name, attribute)
 
 
 __all__ = ["CrashAwareSampler", "SpaceError", "SpaceUsedUpError"]
