@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -16,7 +18,7 @@ from typing import Any
 
 from optuna.storages import RDBStorage
 from sqlalchemy import URL, Connection, Engine, create_engine, text
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
 from db.errors import StudyFileError
 from db.schema import REVISION, VERSION_TABLE
@@ -45,12 +47,26 @@ def open_writer(path: Path, *, create: bool = False) -> Engine:
     """
     if create:
         path.parent.mkdir(parents=True, exist_ok=True)
-    is_new = create and (not path.exists() or path.stat().st_size == 0)
-    revision = None if is_new else _revision(path)
+    revision = None if create and _holds_nothing(path) else _revision(path)
     engine = create_engine(_url(path), creator=lambda: _connect(path))
     if revision != REVISION:
         _migrate(engine, path)
     return engine
+
+
+@contextmanager
+def transaction(engine: Engine) -> Iterator[Connection]:
+    """Write everything in the block, or nothing.
+
+    Raises:
+        StudyFileError: If the file cannot be written: locked for too long, disk full, folder gone.
+    """
+    try:
+        with engine.begin() as connection:
+            yield connection
+    except OperationalError as error:
+        reason = f"the study cannot be written: {error.orig}"
+        raise StudyFileError(f"{engine.url.database}: {reason}") from error
 
 
 def open_storage(path: Path) -> RDBStorage:
@@ -220,6 +236,18 @@ def _last_run_is_open(reader: StudyReader) -> bool:
     return row is not None and row[0] is None
 
 
+def _holds_nothing(path: Path) -> bool:
+    """No file, or one whose first runner died before it could make a table."""
+    if not path.exists() or path.stat().st_size == 0:
+        return True
+    return _is_sqlite(path) and not _look_inside(path)[0]
+
+
+def _is_sqlite(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(_MAGIC)) == _MAGIC
+
+
 def _revision(path: Path) -> str | None:
     """Our revision in a file that is a study of ours.
 
@@ -228,9 +256,7 @@ def _revision(path: Path) -> str | None:
     """
     if not path.is_file():
         raise StudyFileError(f"{path}: there is no such study file")
-    with path.open("rb") as file:
-        start = file.read(len(_MAGIC))
-    if start and start != _MAGIC:
+    if path.stat().st_size and not _is_sqlite(path):
         raise StudyFileError(f"{path}: not a study file (it is no SQLite database)")
     tables, revision = _look_inside(path)
     if VERSION_TABLE not in tables:

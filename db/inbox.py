@@ -17,7 +17,7 @@ from sqlalchemy import Connection, Engine, insert, select, update
 
 from db import schema
 from db.clock import utc_now
-from db.engine import open_writer
+from db.engine import open_writer, transaction
 from db.errors import StudyFileError
 from trials.settings import SettingValue
 
@@ -90,7 +90,7 @@ def waiting(engine: Engine) -> list[Request]:
 def answer(engine: Engine, request: Request, text: str) -> None:
     """Say in one sentence what came of a request; it no longer waits."""
     table = schema.requests
-    with engine.begin() as connection:
+    with transaction(engine) as connection:
         mine = update(table).where(table.c.id == request.id)
         connection.execute(mine.values(done_at=utc_now(), answer=text))
 
@@ -104,7 +104,7 @@ def _leave(path: Path, kind: RequestKind, payload: Mapping[str, Any]) -> None:
 def _short_transaction(path: Path) -> Iterator[Connection]:
     engine = open_writer(path)
     try:
-        with engine.begin() as connection:
+        with transaction(engine) as connection:
             yield connection
     finally:
         engine.dispose()

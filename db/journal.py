@@ -18,7 +18,7 @@ from sqlalchemy import Engine, insert, update
 
 from db import schema
 from db.clock import utc_now
-from db.engine import checkpoint, open_writer
+from db.engine import checkpoint, open_writer, transaction
 from db.outcomes import trial_columns
 from db.recorder import TrialRecorder
 from trials.outcome import AnyOutcome
@@ -68,6 +68,8 @@ class NewTrial:
 class Journal:
     """The night's pen: one per runner, its transactions a few milliseconds each.
 
+    Every method raises StudyFileError when the file cannot be written.
+
     Attributes:
         engine: For ``db.inbox``; closed with the journal.
     """
@@ -90,7 +92,7 @@ class Journal:
         columns = {
             name: getattr(card, name) for name in ("simulated", "spec_toml", "spec", "versions", "gpus")
         }
-        with self.engine.begin() as connection:
+        with transaction(self.engine) as connection:
             known = connection.execute(update(schema.study).values(columns)).rowcount
             if not known:
                 identity = {"id": 1, "uuid": card.uuid, "name": card.name, "created_at": utc_now()}
@@ -111,7 +113,7 @@ class Journal:
             "process_started": process_started,
             "started_at": now,
         }
-        with self.engine.begin() as connection:
+        with transaction(self.engine) as connection:
             dead = update(runs).where(runs.c.ended_at.is_(None))
             connection.execute(dead.values(ended_at=now, how="died without a word"))
             self._run = connection.execute(insert(runs).values(row).returning(runs.c.id)).scalar_one()
@@ -136,7 +138,7 @@ class Journal:
             "replicate_of": trial.replicate_of,
             "started_at": utc_now(),
         }
-        with self.engine.begin() as connection:
+        with transaction(self.engine) as connection:
             connection.execute(insert(schema.trials).values(columns))
 
     def recorder(self, number: int) -> TrialRecorder:
@@ -146,19 +148,19 @@ class Journal:
     def finish_trial(self, number: int, outcome: AnyOutcome, main_level: int) -> None:
         """Write how a trial ended, before Optuna is told; a second time replaces the first."""
         columns = trial_columns(outcome, main_level)
-        with self.engine.begin() as connection:
+        with transaction(self.engine) as connection:
             mine = update(schema.trials).where(schema.trials.c.number == number)
             connection.execute(mine.values(ended_at=utc_now(), **columns))
 
     def notice(self, text: str, level: EventLevel = "info", trial: int | None = None) -> None:
         """An event of the night, one sentence."""
-        with self.engine.begin() as connection:
+        with transaction(self.engine) as connection:
             row = {"at": utc_now(), "level": level, "trial": trial, "text": text}
             connection.execute(insert(schema.events).values(row))
 
     def verdict(self, verdict: Mapping[str, Any]) -> None:
         """Keep a verdict; the newest counts."""
-        with self.engine.begin() as connection:
+        with transaction(self.engine) as connection:
             connection.execute(insert(schema.verdicts).values(at=utc_now(), verdict=dict(verdict)))
 
     def checkpoint(self) -> None:
@@ -178,5 +180,5 @@ class Journal:
         self.close()
 
     def _update_run(self, **columns: Any) -> None:
-        with self.engine.begin() as connection:
+        with transaction(self.engine) as connection:
             connection.execute(update(schema.runs).where(schema.runs.c.id == self._run).values(columns))

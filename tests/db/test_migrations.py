@@ -2,12 +2,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, inspect
 
 from db.engine import open_storage, open_writer
+from db.errors import StudyFileError
 from db.schema import REVISION, VERSION_TABLE, metadata
 
 
@@ -37,3 +40,20 @@ def test_optunas_tables_and_ours_keep_their_versions_apart(tmp_path: Path) -> No
     assert ours == REVISION
     assert theirs.startswith("v")
     engine.dispose()
+
+
+def test_a_migration_that_fails_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def upgrade_half(connection: Connection) -> None:
+        connection.exec_driver_sql("CREATE TABLE autotune_half (id INTEGER)")
+        raise RuntimeError("no more")
+
+    path = tmp_path / "study.db"
+    monkeypatch.setattr("db.migrations.upgrade", upgrade_half)
+    with pytest.raises(StudyFileError, match="could not be brought up to date: no more"):
+        open_writer(path, create=True)
+    monkeypatch.undo()
+    with open_writer(path, create=True).connect() as connection:
+        assert not inspect(connection).has_table("autotune_half")
+        assert inspect(connection).has_table("autotune_study")

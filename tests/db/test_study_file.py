@@ -188,3 +188,27 @@ def test_studies_are_found_by_name_folder_file_or_recency(
         find_study("nosuch", studies)
     with pytest.raises(StudyFileError, match="there is no study in this folder"):
         find_study(None, studies / "older")
+
+
+def test_a_full_disk_is_one_sentence_and_costs_nothing_that_was_written(night: Night) -> None:
+    night.play(completed(82.0))
+    with night.journal.engine.connect() as connection:
+        pages = connection.exec_driver_sql("PRAGMA page_count").scalar_one()
+        connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
+    too_much = "x" * 4_000_000
+    with pytest.raises(
+        StudyFileError, match=r"study\.db: the study cannot be written: database or disk is full"
+    ):
+        night.journal.notice(too_much)
+    with open_reader(night.path) as reader:
+        assert _numbers(reader) == [0]
+
+
+def test_a_file_that_stays_locked_is_one_sentence(night: Night, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("db.engine.BUSY_TIMEOUT_S", 0.05)
+    with sqlite3.connect(night.path, isolation_level=None) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StudyFileError, match="cannot be written: database is locked"):
+            inbox.stop_now(night.path)
+        other.execute("ROLLBACK")
+    other.close()
