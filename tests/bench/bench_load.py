@@ -1,10 +1,10 @@
 """Our load generator against SGLang's own ``bench_serving``: 256 streams, one fast server, interleaved.
 
 ``make bench-load``. Needs the environment of ``make sglang-cpu``. The server sends as fast as it can, so that
-the client is the slower side; both ask for the same number of tokens by chat. Prints of each pair throughput and
-CPU time per token, and the median ratios (above 1: ours is better). Exits 1 if the median of the throughputs is
-below 1. On a busy machine the CPU time is the number to believe: bench_serving's is that of its process less
-that of a run with a single short answer.
+the client is the slower side; both ask for the same number of tokens by chat. Prints of each pair throughput
+and CPU time per token, and the median ratios (above 1: ours is better). Exits 1 if the median of the
+throughputs is below 1. On a busy machine the CPU time is the number to believe: bench_serving's is that of
+its process less that of a run with a single short answer.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ import json
 import re
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -46,8 +46,8 @@ class StreamRecord:
     """
 
     sent: float
-    times: NDArray[np.float64]
-    counts: NDArray[np.int64]
+    times: NDArray[np.float64] = field(repr=False)
+    counts: NDArray[np.int64] = field(repr=False)
     asked: int
     complete: bool
     prompt_tokens: int | None = None
