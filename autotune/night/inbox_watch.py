@@ -15,6 +15,7 @@ from autotune.night.stop_requests import StopRequests
 from autotune.search import SearchSpace, SpaceError
 from autotune.trial_view import TrialView
 from db import inbox
+from db.errors import StudyFileError
 from db.journal import Journal
 
 _EVERY_S = 1.0
@@ -44,7 +45,7 @@ class InboxWatch:
         while not self._end.wait(_EVERY_S):
             try:
                 self.look()
-            except SQLAlchemyError as error:
+            except (SQLAlchemyError, StudyFileError) as error:
                 _log.warning("the inbox cannot be read now: %s", error)
 
     def look(self) -> None:
