@@ -125,6 +125,8 @@ def test_no_difference_is_made_up(
     [
         ("custom", PCIE, "nccl"),
         ("default", PCIE, "nccl"),
+        ("default", PCIE.replace("Custom allreduce", "CustomAllreduce"), "nccl"),
+        ("custom", PCIE.replace("Custom allreduce", "CustomAllReduceV2"), "nccl"),
         ("default", "Custom allreduce is disabled due to an unsupported world size: 3. Supported", "nccl"),
         ("custom", "Setup Custom allreduce failed with . To silence this warning, specify x.", "nccl"),
         ("pcie_ipc", "Setup FlashInfer PCIe-IPC allreduce failed with no P2P.", "nccl"),

@@ -112,12 +112,12 @@ DEPENDENCES = (
     ),
 )
 
-_PCIE_IPC_TP = (2, 4, 8)
+PCIE_IPC_TP = (2, 4, 8)
 
 
 def _pcie_ipc_sizes(combination: Combination) -> str | None:
     layout = combination.layout
-    if combination.settings.get("all_reduce") != "pcie_ipc" or layout is None or layout.tp in _PCIE_IPC_TP:
+    if combination.settings.get("all_reduce") != "pcie_ipc" or layout is None or layout.tp in PCIE_IPC_TP:
         return None
     return f"all_reduce pcie_ipc works with tp 2, 4 or 8, not {layout.tp}: NCCL would run instead"
 

@@ -35,7 +35,8 @@ def tree_capacity(steps: int, topk: int) -> int:
 
     The first step proposes topk tokens and every later one topk for each of the topk that were kept, so the
     candidates are topk + (steps - 1) x topk^2; 0.5.23 picks draft tokens - 1 of them with ``torch.topk``
-    (``organize_draft_results``), which fails when there are fewer.
+    (``organize_draft_results``), and a server that finds fewer dies in warm-up with "selected index k out of
+    range".
     """
     return topk + (steps - 1) * topk**2 + 1
 
