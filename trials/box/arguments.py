@@ -106,7 +106,7 @@ def _help_text(row: dict[str, Any]) -> str | None:
 
 def _program(version: str) -> str:
     release = tuple(int(part) for part in re.findall(r"\d+", version)[:3])
-    return "sglang serve" if release >= (0, 5, 20) else "launch_server.py"
+    return "sglang serve" if release >= (0, 5, 14) else "launch_server.py"
 
 
 def server_parser(version: str) -> argparse.ArgumentParser:

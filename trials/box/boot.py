@@ -32,7 +32,9 @@ class SchedulerBoot:
         self._devices: DeviceFiles = setup.devices
         self._rank = rank
         self._console = console
-        self._new_words = release(setup.box.sglang_version) >= (0, 5, 20)
+        version = release(setup.box.sglang_version)
+        self._says_parallel = version >= (0, 5, 20)
+        self._counts_drafts = version >= (0, 5, 14)
         self._memory: CardMemory | None = None
         self.seconds: dict[str, float] = {}
 
@@ -54,7 +56,7 @@ class SchedulerBoot:
         return memory
 
     def _init_distributed(self) -> None:
-        label = "Init parallel" if self._new_words else "Init torch distributed"
+        label = "Init parallel" if self._says_parallel else "Init torch distributed"
         self._console.log(f"{label} begin.")
         if self._rank.number >= self._box.cards.count:
             raise SchedulerDiedError("init_distributed", words.NO_SUCH_DEVICE)
@@ -63,7 +65,7 @@ class SchedulerBoot:
         self._check_balance()
         self._announce_all_reduce()
         self._hold(self._box.cards.context_gib)
-        if self._new_words:
+        if self._says_parallel:
             self._console.log(f"{label} ends. elapsed={seconds:.2f} s")
             self._console.log("Memory baseline taken. mem usage=0.00 GB")
         else:
@@ -136,9 +138,9 @@ class SchedulerBoot:
 
     def _allocate_pool(self, memory: CardMemory) -> None:
         self._meet("kv_pool")
-        if memory.kv <= 0:
+        if memory.kv < 0:
             old = words.old_no_room_for_kv(self._args.fraction)
-            error = words.no_room_for_kv(self._args.fraction, memory) if self._new_words else old
+            error = words.no_room_for_kv(self._args.fraction, memory) if self._counts_drafts else old
             raise SchedulerDiedError("kv_pool", error)
         if memory.kv_tokens <= 0:
             raise SchedulerDiedError("kv_pool", words.NO_TOKENS)
@@ -201,7 +203,7 @@ class SchedulerBoot:
             raise SchedulerDiedError("graph_capture", "RuntimeError: selected index k out of range")
 
     def _capture_begin(self, name: str, rows: int, left: float) -> str:
-        if self._new_words:
+        if self._counts_drafts:
             return (
                 f"Capture {name} CUDA graph begin. backend=full, num_tokens_per_req={rows}, "
                 f"avail mem={left:.2f} GB"
@@ -211,7 +213,7 @@ class SchedulerBoot:
         )
 
     def _capture_end(self, name: str, sizes: Iterable[int], seconds: float, gib: float, left: float) -> str:
-        if self._new_words:
+        if self._counts_drafts:
             return (
                 f"Capture {name} CUDA graph end. bs={list(sizes)}, elapsed={seconds:.2f} s, "
                 f"mem usage={gib:.2f} GB, avail mem={left:.2f} GB."

@@ -140,7 +140,8 @@ class DeviceFiles:
         return float(towards + (entry["heat"] - towards) * share)
 
     def _still_holds(self, file: Path, entry: dict[str, Any]) -> bool:
-        if process_started(entry["pid"]) == entry["started"]:
+        started = process_started(entry["pid"])
+        if started is not None and started == entry["started"]:
             return True
         if not entry["linger_s"]:
             return False

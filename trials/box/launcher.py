@@ -11,6 +11,7 @@ import time
 from typing import Any, NoReturn
 
 from trials.box import words
+from trials.box.boot import release
 from trials.box.children import Child, fork_children
 from trials.box.console import Console
 from trials.box.foreigners import meet_foreigners
@@ -19,6 +20,7 @@ from trials.box.setting_up import Setup
 from trials.box.wire import Inbox
 
 _POLL_S = 0.005
+_TIMINGS_SINCE = (0, 5, 14)
 _LAST_WORDS_S = 0.05
 _DEAD_CHILD_TAKES_S = 0.5
 
@@ -116,6 +118,8 @@ class Launcher:
         return None
 
     def _timings_line(self) -> None:
+        if release(self.setup.box.sglang_version) < _TIMINGS_SINCE:
+            return
         graphs = {
             "prefill": 0.0,
             "decode": self.boot_seconds.get("target decode", 0.0),
@@ -152,8 +156,6 @@ class Launcher:
 
 def server_args_text(setup: Setup) -> str:
     """A dict since 0.5.19, an object's repr before."""
-    from trials.box.boot import release
-
     if release(setup.box.sglang_version) >= (0, 5, 19):
         return repr(setup.args.table)
     fields = ", ".join(f"{name}={value!r}" for name, value in setup.args.table.items())

@@ -90,7 +90,7 @@ def plan_memory(args: ServerArgs, box: BoxDescription, free_gib: float) -> CardM
         before=before,
         weights=weights,
         draft=draft,
-        kv=min(kv, kv_tokens * _token_gib(args, box)) if kv > 0 else kv,
+        kv=min(kv, max(kv_tokens, 0) * _token_gib(args, box)),
         kv_tokens=kv_tokens,
         running=running,
         pool=box.memory.pool_gib + _workspace_gib(args, box),

@@ -168,7 +168,7 @@ def _draft_shape(table: dict[str, Any], box: BoxDescription) -> tuple[int, int, 
 
 
 def _graph_max_bs(table: dict[str, Any], tp: int, box: BoxDescription) -> int:
-    given = table.get("cuda_graph_max_bs_decode")
+    given = table.get("cuda_graph_max_bs_decode") or table.get("cuda_graph_max_bs")
     if given:
         return int(given)
     if 60 * 1024 <= box.cards.memory_mib < 160 * 1024:
@@ -257,15 +257,18 @@ def running_requests(args: ServerArgs, kv_tokens: int) -> int:
 def _write_back(args: ServerArgs) -> None:
     """The resolved values, under SGLang's names, as ``server_args=`` and ``/server_info`` show them."""
     speculation = args.speculation
+    if "attn_dp_size" in args.table:
+        args.table.update(dp_size=args.dp, attn_dp_size=args.adp)
+    graph_name = (
+        "cuda_graph_max_bs_decode" if "cuda_graph_max_bs_decode" in args.table else "cuda_graph_max_bs"
+    )
+    args.table[graph_name] = args.graph_max_bs
     args.table.update(
         tp_size=args.tp,
         ep_size=args.ep,
-        dp_size=args.dp,
-        attn_dp_size=args.adp,
         mem_fraction_static=args.fraction,
         max_running_requests=args.max_running,
         chunked_prefill_size=args.chunked_prefill,
-        cuda_graph_max_bs_decode=args.graph_max_bs,
         host=args.host,
         port=args.port,
         tokenizer_path=args.table.get("tokenizer_path") or args.table["model_path"],

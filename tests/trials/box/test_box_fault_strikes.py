@@ -8,6 +8,7 @@ import signal
 import time
 import urllib.error
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
@@ -30,11 +31,11 @@ STAGES = {
 }
 
 
-def used_mib(box):
+def used_mib(box: Any) -> list[int]:
     return [sample.used_mib for sample in BoxProbe(KIMI, box.state).sample()]
 
 
-def is_alive(pid):
+def is_alive(pid: int) -> bool:
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -43,7 +44,7 @@ def is_alive(pid):
 
 
 @pytest.mark.parametrize(("stage", "line"), STAGES.items())
-def test_hang_at_a_stage_is_silent_and_lasts(start_box, stage, line):
+def test_hang_at_a_stage_is_silent_and_lasts(start_box: Any, stage: str, line: str) -> None:
     box = start_box(*ROOMY, faults=[{"kind": "hang", "stage": stage}]).wait_for(line)
     time.sleep(1.0)
     assert box.process.poll() is None
@@ -51,13 +52,13 @@ def test_hang_at_a_stage_is_silent_and_lasts(start_box, stage, line):
     assert "watchdog" not in box.log.partition("server_args")[2].partition("\n")[2]
 
 
-def test_hang_with_a_watchdog_ends_the_server(start_box):
+def test_hang_with_a_watchdog_ends_the_server(start_box: Any) -> None:
     box = start_box(*ROOMY, faults=[{"kind": "hang", "stage": "graph_capture", "watchdog": True}])
     assert box.wait_exit() == -9
     assert "Scheduler watchdog timeout (self.watchdog_timeout=300" in box.log
 
 
-def test_hang_while_serving_fails_the_health_check(start_box):
+def test_hang_while_serving_fails_the_health_check(start_box: Any) -> None:
     box = start_box(*ROOMY, faults=[{"kind": "hang", "stage": "serving"}]).wait_ready()
     with ThreadPoolExecutor() as pool:
         reply = pool.submit(box.generate)
@@ -68,7 +69,7 @@ def test_hang_while_serving_fails_the_health_check(start_box):
         assert isinstance(reply.exception(), BROKEN)
 
 
-def test_flaky_kernel_fault_strikes_one_boot_in_n(start_box):
+def test_flaky_kernel_fault_strikes_one_boot_in_n(start_box: Any) -> None:
     fault = {"kind": "kernel_fault", "stage": "warm_up", "every": 2}
     start_box(*ROOMY, faults=[fault]).wait_ready().stop()
     second = start_box(*ROOMY, faults=[fault])
@@ -77,7 +78,7 @@ def test_flaky_kernel_fault_strikes_one_boot_in_n(start_box):
     start_box(*ROOMY, faults=[fault]).wait_ready()
 
 
-def test_kernel_fault_at_the_second_request(start_box):
+def test_kernel_fault_at_the_second_request(start_box: Any) -> None:
     box = start_box(*ROOMY, faults=[{"kind": "kernel_fault", "at_request": 2}]).wait_ready()
     box.generate()
     with pytest.raises(BROKEN):
@@ -86,7 +87,7 @@ def test_kernel_fault_at_the_second_request(start_box):
     assert "an illegal memory access" in box.log.partition(READY_LINE)[2]
 
 
-def test_kernel_fault_at_four_concurrent_requests(start_box):
+def test_kernel_fault_at_four_concurrent_requests(start_box: Any) -> None:
     box = start_box(*ROOMY, faults=[{"kind": "kernel_fault", "at_running": 4}]).wait_ready()
     with ThreadPoolExecutor() as pool:
         list(pool.map(lambda index: box.generate(f"story {index}"), range(3)))
@@ -95,14 +96,14 @@ def test_kernel_fault_at_four_concurrent_requests(start_box):
     assert box.wait_exit() == -9
 
 
-def test_fault_only_where_its_condition_holds(start_box):
+def test_fault_only_where_its_condition_holds(start_box: Any) -> None:
     fault = {"kind": "kernel_fault", "stage": "warm_up", "when": {"graph_max_bs": 64}}
     start_box(*ROOMY, "--cuda-graph-max-bs-decode", "32", faults=[fault]).wait_ready().stop()
     hit = start_box(*ROOMY, "--cuda-graph-max-bs-decode", "64", faults=[fault])
     assert hit.wait_exit() == -9
 
 
-def test_garbled_output_shows_in_text_and_logprobs(start_box):
+def test_garbled_output_shows_in_text_and_logprobs(start_box: Any) -> None:
     sound = start_box(*ROOMY).wait_ready()
     good = sound.generate(tokens=16, return_logprob=True)
     assert sound.stop() == 0
@@ -116,7 +117,7 @@ def test_garbled_output_shows_in_text_and_logprobs(start_box):
     assert mean[1] < mean[0] - 3
 
 
-def test_accept_length_of_one(start_box):
+def test_accept_length_of_one(start_box: Any) -> None:
     flags = (
         "--speculative-algorithm",
         "EAGLE3",
@@ -130,7 +131,7 @@ def test_accept_length_of_one(start_box):
     assert "accept len: 1.00, accept rate: 0.00" in box.log
 
 
-def test_healthy_server_that_aborts_on_its_first_forward(start_box):
+def test_healthy_server_that_aborts_on_its_first_forward(start_box: Any) -> None:
     box = start_box(*ROOMY, faults=[{"kind": "abort_on_first_forward"}]).wait_ready()
     assert box.get("/health")[0] == 200
     with pytest.raises(BROKEN):
@@ -140,7 +141,7 @@ def test_healthy_server_that_aborts_on_its_first_forward(start_box):
 
 
 @pytest.mark.parametrize("own_session", [False, True])
-def test_orphaned_scheduler_ignores_sigterm_and_keeps_its_memory(start_box, own_session):
+def test_orphaned_scheduler_ignores_sigterm_and_keeps_its_memory(start_box: Any, own_session: bool) -> None:
     fault = {"kind": "orphan_scheduler", "rank": 3, "own_session": own_session}
     box = start_box(*ROOMY, faults=[fault]).wait_ready()
     assert box.stop() == 0
@@ -154,7 +155,7 @@ def test_orphaned_scheduler_ignores_sigterm_and_keeps_its_memory(start_box, own_
     assert (os.getsid(orphan) == orphan) is own_session
 
 
-def test_memory_that_comes_back_late(start_box):
+def test_memory_that_comes_back_late(start_box: Any) -> None:
     box = start_box(*ROOMY, faults=[{"kind": "memory_comes_back_late", "seconds": 1.5}]).wait_ready()
     assert box.stop() == 0
     assert used_mib(box)[0] > 70_000
@@ -162,7 +163,7 @@ def test_memory_that_comes_back_late(start_box):
     assert used_mib(box)[0] < 100
 
 
-def test_foreign_process_takes_memory_and_goes(start_box):
+def test_foreign_process_takes_memory_and_goes(start_box: Any) -> None:
     box = start_box(faults=[{"kind": "foreign_process", "card": 5, "mib": 30_000}])
     assert box.wait_exit() == -9
     assert "TP0] Scheduler hit an exception" in box.log
@@ -173,7 +174,7 @@ def test_foreign_process_takes_memory_and_goes(start_box):
         time.sleep(0.05)
 
 
-def test_foreign_process_leaves_too_little_for_the_weights(start_box):
+def test_foreign_process_leaves_too_little_for_the_weights(start_box: Any) -> None:
     fault = {"kind": "foreign_process", "card": 5, "mib": 30_000}
     box = start_box(faults=[fault], SGLANG_ENABLE_TP_MEMORY_INBALANCE_CHECK="0")
     assert box.wait_exit() == -9
@@ -181,7 +182,7 @@ def test_foreign_process_leaves_too_little_for_the_weights(start_box):
     assert "torch.OutOfMemoryError: CUDA out of memory" in box.log
 
 
-def test_gpu_that_disappears(start_box):
+def test_gpu_that_disappears(start_box: Any) -> None:
     fault = {"kind": "gpu_lost", "card": 2, "at_request": 1, "seconds": 30}
     box = start_box(*ROOMY, faults=[fault]).wait_ready()
     probe = BoxProbe(KIMI, box.state)
@@ -193,38 +194,38 @@ def test_gpu_that_disappears(start_box):
     assert probe.faults() == []
 
 
-def test_port_taken_by_a_silent_stranger(start_box):
+def test_port_taken_by_a_silent_stranger(start_box: Any) -> None:
     box = start_box(*ROOMY, faults=[{"kind": "port_taken"}]).wait_for("[Errno 98]")
     time.sleep(0.5)
     assert READY_LINE not in box.log
     assert box.process.poll() is None
 
 
-def test_port_taken_by_another_sglang_gives_a_false_ready_line(start_box):
+def test_port_taken_by_another_sglang_gives_a_false_ready_line(start_box: Any) -> None:
     box = start_box(*ROOMY, faults=[{"kind": "port_taken", "by_sglang": True}]).wait_for(READY_LINE)
     assert "[Errno 98]" in box.log
     assert b"of-somebody-else" in box.get("/model_info")[1]
 
 
-def test_disk_full(start_box):
+def test_disk_full(start_box: Any) -> None:
     box = start_box(*ROOMY, faults=[{"kind": "disk_full", "stage": "load_weights"}])
     assert box.wait_exit() == -9
     assert "[Errno 28] No space left on device" in box.log
 
 
-def test_log_flood(start_box):
+def test_log_flood(start_box: Any) -> None:
     box = start_box(*ROOMY, faults=[{"kind": "log_flood", "stage": "kv_pool", "mib": 12}]).wait_ready()
     assert box.log_file.stat().st_size > 12 << 20
 
 
-def test_slow_drip(start_box):
+def test_slow_drip(start_box: Any) -> None:
     box = start_box(*ROOMY, faults=[{"kind": "slow_drip", "factor": 10}]).wait_ready()
     began = time.monotonic()
     box.generate(tokens=8)
     assert time.monotonic() - began > 7 * 0.09
 
 
-def test_connection_reset_in_mid_stream(start_box):
+def test_connection_reset_in_mid_stream(start_box: Any) -> None:
     box = start_box(*ROOMY, faults=[{"kind": "connection_reset", "after_tokens": 4}]).wait_ready()
     with pytest.raises(ConnectionResetError):
         box.generate(tokens=32)
@@ -241,7 +242,7 @@ def test_connection_reset_in_mid_stream(start_box):
         ("serving", "crashed with exit code -9. Triggering SIGQUIT"),
     ],
 )
-def test_scheduler_killed_from_outside(start_box, stage, sentence):
+def test_scheduler_killed_from_outside(start_box: Any, stage: str, sentence: str) -> None:
     box = start_box(*ROOMY, faults=[{"kind": "scheduler_dies", "stage": stage}])
     if stage == "serving":
         with pytest.raises(BROKEN):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 import urllib.request
+from typing import Any
 
 import pytest
 
@@ -23,11 +24,11 @@ EAGLE3 = (
 )
 
 
-def graph(size):
+def graph(size: int) -> tuple[str, str]:
     return ("--cuda-graph-max-bs-decode", str(size))
 
 
-def single_stream(box, tokens=96):
+def single_stream(box: Any, tokens: int = 96) -> float:
     """Decode throughput of one stream, tok/s, from its first token to its last."""
     body = {
         "messages": [{"role": "user", "content": f"Tell me a story of {time.time()}"}],
@@ -59,12 +60,12 @@ def single_stream(box, tokens=96):
         pytest.param(PATCHED, graph(128), 38.0, id="forced-custom-128"),
     ],
 )
-def test_rows_that_worked(start_box, box_name, flags, tok_s):
+def test_rows_that_worked(start_box: Any, box_name: str, flags: tuple[str, ...], tok_s: float) -> None:
     box = start_box(*flags, box=box_name).wait_ready()
     assert single_stream(box) == pytest.approx(tok_s, rel=NOISE)
 
 
-def test_custom_all_reduce_is_nccl_on_the_unpatched_server(start_box):
+def test_custom_all_reduce_is_nccl_on_the_unpatched_server(start_box: Any) -> None:
     assert "Custom allreduce is disabled because" in start_box().wait_ready().log
 
 
@@ -85,7 +86,9 @@ def test_custom_all_reduce_is_nccl_on_the_unpatched_server(start_box):
         ),
     ],
 )
-def test_rows_that_failed_on_sm120(start_box, flags, words, stage_line):
+def test_rows_that_failed_on_sm120(
+    start_box: Any, flags: tuple[str, ...], words: str, stage_line: str
+) -> None:
     box = start_box(*flags)
     assert box.wait_exit() == -9
     assert words in box.log
@@ -93,14 +96,14 @@ def test_rows_that_failed_on_sm120(start_box, flags, words, stage_line):
     assert "out of memory" not in box.log
 
 
-def test_expert_parallel_asserts_before_it_runs_out_of_memory(start_box):
+def test_expert_parallel_asserts_before_it_runs_out_of_memory(start_box: Any) -> None:
     box = start_box("--ep-size", "8", "--moe-a2a-backend", "flashinfer")
     assert box.wait_exit() == -9
     assertion = box.log.index("AssertionError: Flashinfer MoE A2A requires")
     assert assertion < box.log.index("CUDA out of memory")
 
 
-def test_automatic_fraction_is_too_low_for_weights_and_draft(start_box):
+def test_automatic_fraction_is_too_low_for_weights_and_draft(start_box: Any) -> None:
     box = start_box(*graph(128), *EAGLE3)
     assert box.wait_exit() == -9
     assert "under --mem-fraction-static=0.76. Raise --mem-fraction-static above 0.768" in box.log
@@ -108,7 +111,7 @@ def test_automatic_fraction_is_too_low_for_weights_and_draft(start_box):
     assert "mem usage=1.13 GB" in box.log
 
 
-def test_eagle3_at_088_works_and_smaller_graphs_are_better(start_box):
+def test_eagle3_at_088_works_and_smaller_graphs_are_better(start_box: Any) -> None:
     common = (*FIXED_FRACTION, *EAGLE3, "--max-running-requests", "48")
     wide = start_box(*graph(512), *common).wait_ready()
     wide_tok_s = single_stream(wide, tokens=240)
@@ -120,7 +123,7 @@ def test_eagle3_at_088_works_and_smaller_graphs_are_better(start_box):
     assert single_stream(narrow, tokens=240) == pytest.approx(97.4, rel=0.15)
 
 
-def test_a_verify_step_takes_about_thirty_ms(start_box):
+def test_a_verify_step_takes_about_thirty_ms(start_box: Any) -> None:
     box = start_box(*graph(512), *FIXED_FRACTION, *EAGLE3, faults=[{"kind": "accept_one"}]).wait_ready()
     draft_ms = 3 * 0.9
     assert 1000 / single_stream(box) - draft_ms == pytest.approx(30.0, rel=NOISE)
