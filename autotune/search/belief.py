@@ -45,7 +45,10 @@ class Belief:
         self.standings = self._rank(measured, limits)
         pending = history.ended("pending")
         if pending:
-            self._process = self._fit([*measured, *self._imagine(pending)])
+            measured = [*measured, *self._imagine(pending)]
+            self._process = self._fit(measured)
+        self._measured = measured
+        self._open: GaussianProcess | None = None
 
     @property
     def incumbent(self) -> Standing:
@@ -56,12 +59,20 @@ class Belief:
         """Mean and standard deviation of the score."""
         return self._process.predict(units)
 
-    def _fit(self, measured: Sequence[Observation]) -> GaussianProcess:
+    def wonder(self, units: Matrix) -> tuple[Matrix, Matrix]:
+        """The same, before the data have persuaded anyone that a setting does not matter."""
+        if self._open is None:
+            self._open = self._fit(self._measured, open_minded=True)
+        return self._open.predict(units)
+
+    def _fit(self, measured: Sequence[Observation], *, open_minded: bool = False) -> GaussianProcess:
         scores = np.array([seen.score for seen in measured], dtype=float)
         kept = few_enough(scores)
         units = self._codec.unit(self._codec.values_of([measured[at].settings for at in kept]))
         noise = np.array([measured[at].noise for at in kept])
-        return GaussianProcess(units, scores[kept], noise, self._codec.categorical, self.noise)
+        return GaussianProcess(
+            units, scores[kept], noise, self._codec.categorical, self.noise, open_minded=open_minded
+        )
 
     def _imagine(self, pending: Sequence[Observation]) -> list[Observation]:
         """Running boots at their posterior mean (Ginsbourger et al. 2010, the believer)."""

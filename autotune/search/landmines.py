@@ -34,9 +34,9 @@ FLAKY_KINDS = frozenset({"kernel_fault", "communication", "hang"})
 """A boot that went well does not quite acquit of these: some strike one time in several."""
 
 _SINGLE, _HARMLESS_SINGLE, _NUMBER_SINGLE, _TRAIT_SINGLE = 0.06, 0.008, 0.004, 0.02
-_PAIR, _NUMBER_PAIR = 0.006, 0.001
+_PAIR, _NUMBER_PAIR = 0.006, 0.0002
 _STRIKES = 0.97
-_LEAK = 0.004
+_LEAK = 0.002
 _ACQUITTED = 1e-4
 _FLAKY_ACQUITTED = 0.02
 _BINS = 4

@@ -20,10 +20,10 @@ from autotune.search.preflight import Preflight
 from autotune.search.space import Key
 
 _PARENTS = 8
-_CLIMBS, _CLIMBERS = 3, 3
-_REPLICATE_AFTER = 15
-_REPLICATE_EVERY = 20
-_CURIOSITY, _PARSIMONY = 0.7, 0.03
+_CLIMBS, _CLIMBERS, _NO_GAIN = 12, 2, 1e-3
+_REPLICATE_AFTER = 20
+_REPLICATE_EVERY = 30
+_CURIOSITY, _PARSIMONY = 0.7, 0.01
 _LARGEST_ENUMERATION = 50_000
 _INTERVAL = 1.96
 
@@ -93,6 +93,7 @@ class Proposer:
         limits: What a winner must keep.
         forbidden: Reason against settings that count, or None.
         rng: Random numbers of this ask.
+        exploring: Look where nobody has been persuaded yet, rather than at what the fit finds relevant.
     """
 
     def __init__(
@@ -104,9 +105,11 @@ class Proposer:
         limits: Mapping[str, float],
         forbidden: Callable[[Settings], str | None] | None,
         rng: np.random.Generator,
+        *,
+        exploring: bool = False,
     ) -> None:
         self._codec, self._history, self._judge, self._preflight = codec, history, judge, preflight
-        self._forbidden, self._rng = forbidden, rng
+        self._forbidden, self._rng, self._exploring = forbidden, rng, exploring
         measured = [seen for seen in history.ended("good", "stopped") if seen.score is not None]
         self._belief = Belief(codec, history, limits) if measured else None
         self._limits = LimitModel(codec, history.ended("good"), limits)
@@ -160,7 +163,7 @@ class Proposer:
             promise = np.zeros(len(rows))
             return _Scored(rows, np.log(feasible.boots + 1e-12), promise, feasible.boots)
         units = self._codec.unit(values)
-        mean, deviation = self._belief.predict(units)
+        mean, deviation = self._belief.wonder(units) if self._exploring else self._belief.predict(units)
         promise = log_expected_improvement(mean, deviation, self._belief.incumbent.mean)
         score = worth(promise, feasible.boots, self._limits.chances(units), feasible.cost)
         score = score + self._curiosity(values) - _PARSIMONY * self._distance(rows)
@@ -177,17 +180,20 @@ class Proposer:
         """Settings changed, against the nearest parent."""
         counts = self._codec.activity(rows)
         apart = [np.sum((rows != parent) & counts, axis=1) for parent in self._parents]
-        return np.min(np.stack(apart), axis=0).astype(float)
+        return np.asarray(np.min(np.stack(apart), axis=0), dtype=float)
 
     def _climb(self, pool: _Scored) -> _Scored:
-        """Improve the best few by single changes, some rounds."""
+        """Improve the best few by single changes for as long as that helps."""
         for _ in range(_CLIMBS):
             best = np.argsort(-pool.score, kind="stable")[:_CLIMBERS]
+            top = pool.score[best[0]]
             rows = tidy(self._codec, np.concatenate([neighbours(self._codec, pool.rows[at]) for at in best]))
             more = self._score(rows)
             pool = _Scored(
                 *(np.concatenate([old, new]) for old, new in zip(_parts(pool), _parts(more), strict=True))
             )
+            if pool.score.max() <= top + _NO_GAIN:
+                break
         return pool
 
     def _first_free(self, pool: _Scored) -> tuple[Rows, float] | None:

@@ -22,6 +22,8 @@ from autotune.search.priors import earlier_observations, next_known_good
 from autotune.search.proposals import Judge, Proposal, Proposer, SpaceUsedUpError
 from autotune.search.space import SearchSpace
 
+_EXPLORE_EVERY = 3
+
 Forbidden = Callable[[Settings], str | None]
 
 
@@ -169,6 +171,7 @@ class CrashAwareSampler(BaseSampler):
             self._limits,
             self._forbidden,
             np.random.default_rng([self._seed, number]),
+            exploring=number % _EXPLORE_EVERY == _EXPLORE_EVERY - 1,
         )
         return proposer.propose()
 
