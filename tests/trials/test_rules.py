@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from trials.model_facts import ModelFacts
-from trials.rules import RULES, Combination, forbidden, remarks
+from trials.rules import RULES, Combination, forbidden, remarks, rules_for
+from trials.rules.fixed import fixed_settings
 from trials.rules.speculation import tree_capacity
-from trials.settings import Settings
+from trials.settings import ServerPlan, Settings
 
 KIMI = ModelFacts(
     architecture="KimiK25ForConditionalGeneration",
@@ -214,6 +217,56 @@ def test_unknown_gpus_and_model_forbid_nothing_about_them() -> None:
 )
 def test_tree_capacity(steps: int, topk: int, capacity: int) -> None:
     assert tree_capacity(steps, topk) == capacity
+
+
+@pytest.mark.parametrize(
+    ("args", "fixed"),
+    [
+        (
+            ("--trust-remote-code", "--page-size", "64"),
+            {"flag.trust-remote-code": True, "flag.page-size": 64},
+        ),
+        (("--max-running-requests=48",), {"max_running_requests": 48}),
+        (("--mem-fraction-static", "0.8"), {"mem_fraction_static": 0.8}),
+        (("--speculative-algorithm", "NGRAM"), {"speculative_algorithm": "NGRAM"}),
+    ],
+)
+def test_fixed_arguments_as_settings(args: tuple[str, ...], fixed: Settings) -> None:
+    assert fixed_settings(args) == fixed
+
+
+@pytest.mark.parametrize(
+    ("args", "layout"),
+    [
+        (("--tp", "8", "--ep-size", "8"), "tp8-ep8"),
+        (("--tp-size", "8", "--dp-size", "2", "--enable-dp-attention"), "tp8-adp2"),
+        (("--tp-size", "4", "--data-parallel-size", "2"), "tp4-dp2"),
+        (("--tp-size", "8", "--attn-dp-size", "4"), "tp8-adp4"),
+    ],
+)
+def test_fixed_layouts(args: tuple[str, ...], layout: str) -> None:
+    assert fixed_settings(args)["layout"] == layout
+
+
+def test_the_rules_of_one_server(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(
+        '{"num_attention_heads": 64, "architectures": ["LlamaForCausalLM"]}'
+    )
+    server = ServerPlan(
+        command=("x",),
+        model_path=str(tmp_path),
+        gpus=(0, 1, 2, 3),
+        args=("--attention-backend", "trtllm_mha"),
+    )
+    broken = rules_for(server, 8)
+    assert broken({"layout": "tp4"}) is None
+    assert "there are 4" in str(broken({"layout": "tp8"}))
+    assert "cannot be divided by 3" in str(broken({"layout": "tp3"}))
+    assert "needs a draft model" in str(broken({"speculative_algorithm": "EAGLE"}))
+    drafted = rules_for(server.model_copy(update={"draft_model_path": "d"}), 8)
+    assert "works with speculative_eagle_topk 1 only" in str(
+        drafted({**EAGLE, "speculative_num_draft_tokens": 4})
+    )
 
 
 def test_remarks_say_what_is_wasted() -> None:
