@@ -1,0 +1,126 @@
+"""A small study on the simulated box, run by the real command in a process of its own."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import optuna
+from optuna.trial import FrozenTrial
+
+from autotune.night.opening import STUDY_FILE
+from db import queries
+from db.engine import open_reader, open_storage
+from db.rows import StageRow
+from trials.marks import marked_processes
+
+_STUDY = """
+[study]
+name = "small"
+trials = {trials}
+seed = 5
+
+[server]
+box = "kimi-k2.5-8x-rtx-pro-6000"
+model_path = "moonshotai/Kimi-K2.5"
+env = {env}
+boot_timeout_s = 60
+
+[space]
+mem_fraction_static = {{ low = 0.80, high = 0.90, step = 0.02 }}
+cuda_graph_max_bs = [64, 128, 256, 512]
+layout = ["tp8"]
+all_reduce = ["nccl", "pcie_ipc"]
+
+[bench]
+levels = [1]
+output_tokens = 64
+max_seconds_per_level = 1
+
+[finals]
+boots = 0
+
+[[known_good]]
+mem_fraction_static = 0.86
+cuda_graph_max_bs = 512
+layout = "tp8"
+all_reduce = "nccl"
+"""
+
+
+@dataclass(frozen=True)
+class BoxStudy:
+    """The study's file and where it will be."""
+
+    folder: Path
+
+    @classmethod
+    def write(cls, folder: Path, trials: int = 4, env: str = "{}") -> BoxStudy:
+        (folder / "study.toml").write_text(_STUDY.format(trials=trials, env=env))
+        return cls(folder)
+
+    @property
+    def study(self) -> Path:
+        return self.folder / "studies" / "small"
+
+    @property
+    def database(self) -> Path:
+        return self.study / STUDY_FILE
+
+    def start(self, *options: str) -> subprocess.Popen[str]:
+        """Begin ``autotune run`` and do not wait."""
+        return subprocess.Popen(
+            [sys.executable, "-m", "autotune", "run", "study.toml", "--no-dashboard", *options],
+            cwd=self.folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    def run(self) -> str:
+        """Run to the end; what it printed."""
+        runner = self.start()
+        printed, _ = runner.communicate(timeout=110)
+        assert runner.returncode == 0, printed
+        return printed
+
+    def trials(self) -> list[FrozenTrial]:
+        return optuna.load_study(study_name="small", storage=open_storage(self.database)).trials
+
+    def stages(self, number: int) -> list[StageRow]:
+        if not self.database.exists():
+            return []
+        with open_reader(self.database) as reader, reader.connect() as connection:
+            return queries.stages(connection, number)
+
+    def processes(self) -> list[int]:
+        """Living processes of the study's servers."""
+        with open_reader(self.database) as reader, reader.connect() as connection:
+            card = queries.study(connection)
+        assert card is not None
+        return [process.pid for process in marked_processes(card.uuid)]
+
+    def wait_for_stage(self, number: int, stage: str) -> None:
+        """Until a trial has begun a stage."""
+        wait_until(lambda: any(row.stage == stage for row in self.stages(number)))
+
+
+def wait_until(true: Callable[[], bool], within_s: float = 60.0) -> None:
+    deadline = time.monotonic() + within_s
+    while time.monotonic() < deadline:
+        try:
+            if true():
+                return
+        except Exception:  # the file may be in the making
+            pass
+        time.sleep(0.05)
+    raise AssertionError(f"did not come true within {within_s} s")
+
+
+def interrupt(runner: subprocess.Popen[str]) -> None:
+    runner.send_signal(signal.SIGINT)
