@@ -117,8 +117,8 @@ class Measurement(Record):
         accept_length: Mean tokens per verify step (1.0: no draft token accepted).
         no_graph_share: Share of decode batches that ran without a captured graph, 0 to 1.
         kv_use: Largest share of the KV pool in use, 0 to 1.
-        requests: Answers that were counted, whole ones.
-        output_tokens: Tokens of those answers, by the server's count.
+        requests: Answers that ended before measuring did.
+        output_tokens: Tokens of all answers, ended or not, by the server's count.
         seconds: Length of all steady windows together, s.
         notes: What a reader must know about this number, one sentence each.
     """

@@ -11,24 +11,16 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
-import os
-import resource
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from threading import Event
-from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "sglang_cpu"))
-
-from build import root_folder, server_environment
+from sglang_bench_serving import run_bench_serving
 
 from trials.load import Dialect, Endpoint, Patience, Request, run_wave
 from trials.prompts import Deck, load_prompts
@@ -72,42 +64,12 @@ def ours(url: str, streams: int, tokens: int) -> Cost:
     return Cost(counted / seconds, cpu / counted * 1e6)
 
 
-def bench_serving(url: str, streams: int, tokens: int, start_up_cpu_s: float) -> Cost:
+def theirs(url: str, streams: int, tokens: int, start_up_cpu_s: float) -> Cost:
     """By its own account of the time, which leaves its start-up out."""
-    report, cpu_s = run_bench_serving(url, streams, tokens)
-    assert report["completed"] == streams, report
+    shape = ("--random-input-len", "32", "--random-output-len", str(tokens), "--random-range-ratio", "1")
+    report, cpu_s = run_bench_serving(url, streams, ("--dataset-name", "random-ids", *shape))
     cpu_us = (cpu_s - start_up_cpu_s) / (streams * tokens) * 1e6
     return Cost(float(report["output_throughput"]), cpu_us)
-
-
-def run_bench_serving(url: str, streams: int, tokens: int) -> tuple[dict[str, Any], float]:
-    """Its report, and the CPU time of its process in s."""
-    root = root_folder()
-    with tempfile.TemporaryDirectory() as folder:
-        result = Path(folder) / "result.jsonl"
-        command = [
-            *(root / "venv/bin/python", "-m", "sglang.bench_serving", "--backend", "sglang-oai-chat"),
-            *("--base-url", url, "--model", root / "models/tiny-llama", "--dataset-name", "random-ids"),
-            *("--num-prompts", str(streams), "--max-concurrency", str(streams), "--warmup-requests", "0"),
-            *("--random-input-len", "32", "--random-output-len", str(tokens), "--random-range-ratio", "1"),
-            *("--output-file", result),
-        ]
-        environment = {**os.environ, **server_environment()}
-        before = children_cpu_s()
-        done = subprocess.run(
-            [str(part) for part in command], env=environment, capture_output=True, text=True, timeout=600
-        )
-        if done.returncode:
-            sys.exit(
-                f"bench_serving failed; is the environment of `make sglang-cpu` there?\n{done.stderr[-2000:]}"
-            )
-        return json.loads(result.read_text()), children_cpu_s() - before
-
-
-def children_cpu_s() -> float:
-    """Of all child processes that have ended."""
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime
 
 
 def main() -> int:
@@ -118,13 +80,13 @@ def main() -> int:
     options = parser.parse_args()
     faster, cheaper = [], []
     with fast_server() as url:
-        _, start_up_cpu_s = run_bench_serving(url, 1, 2)
+        _, start_up_cpu_s = run_bench_serving(url, 1, ("--dataset-name", "random-ids"))
         for pair in range(1, options.pairs + 1):
             mine = ours(url, options.streams, options.tokens)
-            theirs = bench_serving(url, options.streams, options.tokens, start_up_cpu_s)
-            faster.append(mine.tok_s / theirs.tok_s)
-            cheaper.append(theirs.cpu_us / mine.cpu_us)
-            print(f"pair {pair}: ours {mine}; bench_serving {theirs}", flush=True)
+            other = theirs(url, options.streams, options.tokens, start_up_cpu_s)
+            faster.append(mine.tok_s / other.tok_s)
+            cheaper.append(other.cpu_us / mine.cpu_us)
+            print(f"pair {pair}: ours {mine}; bench_serving {other}", flush=True)
     print(f"at {options.streams} streams: throughput {spread(faster)}, CPU time {spread(cheaper)}")
     return 0 if statistics.median(faster) >= 1 else 1
 

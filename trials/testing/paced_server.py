@@ -98,6 +98,7 @@ class PacedServer:
         elif payload.get("stream"):
             await self._stream(path, payload, writer)
         elif path == "/generate":
+            await asyncio.sleep(self.pace.first_token_s)
             writer.write(_plain(200, json.dumps({"text": " word", "meta_info": {"completion_tokens": 1}})))
         else:
             writer.write(_plain(200, "{}"))

@@ -43,7 +43,7 @@ def level_report(
         retractions=log.retractions,
         kv_use=log.kv_use,
         requests=len(whole),
-        output_tokens=sum(stream.tokens for stream in whole),
+        output_tokens=sum(stream.tokens for stream in streams),
         seconds=steady.seconds,
         stopped_by=stopped_by,
         notes=(*notes, *_sentences(level, steady, streams, log.retractions or 0)),
