@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from autotune.night.archive import compress_logs
 from autotune.night.asking import Asked
 from autotune.night.contenders import hopeless_below, soak_above
 from autotune.night.patience import stage_timeouts
@@ -56,6 +57,7 @@ class Runner:
         with self.journal.recorder(asked.number) as recorder:
             witness = Witness(recorder, self.reporter)
             outcome = self.run_trial(asked.settings, plan, witness, self.requests.now, self.requests.hurry)
+        compress_logs(plan.folder)
         if isinstance(outcome, Completed) and outcome.reference and not self.plans.has_reference:
             self.plans.keep_reference(outcome.reference)
         return outcome
