@@ -12,12 +12,18 @@ _RATIO_STEPS = 600
 
 @dataclass
 class Request:
-    """One request inside the scheduler. ``generated`` counts tokens that were sent."""
+    """One request inside the scheduler.
+
+    Attributes:
+        luck: How its next drafts fare, 0 to 1.
+        generated: Tokens that were sent.
+    """
 
     rid: int
     prompt_tokens: int
     cached_tokens: int
     max_new_tokens: int
+    luck: float = 0.0
     generated: int = 0
     verify_steps: int = 0
     retractions: int = 0

@@ -26,6 +26,7 @@ Made: TypeAlias = tuple[int, int, bool, int, int]
 """What a pass made for one request: its rid, tokens, whether it is done, verify steps, retractions."""
 
 _BUSY_REPORT_EVERY_S = 0.5
+_GOLDEN_STEP = 0.6180339887
 
 
 class Engine:
@@ -117,7 +118,7 @@ class Engine:
         self._seen.add(prompt_key)
         self._requests += 1
         group = min(self._groups, key=lambda each: len(each.running) + len(each.waiting))
-        group.add(Request(rid, prompt_tokens, cached, max_new_tokens))
+        group.add(Request(rid, prompt_tokens, cached, max_new_tokens, self._rng.random()))
 
     def _abort(self, rid: int) -> None:
         for group in self._groups:
@@ -184,7 +185,9 @@ class Engine:
         made: list[Made] = []
         for group, log in zip(self._groups, self._logs, strict=True):
             before = len(made)
-            made += [self._advance(request, self._tokens_of_step(fullest)) for request in group.running]
+            made += [
+                self._advance(request, self._tokens_of_step(request, fullest)) for request in group.running
+            ]
             tokens = sum(entry[1] for entry in made[before:])
             if group.running:
                 log.decode(group, len(group.running), tokens, cost.graph)
@@ -192,10 +195,12 @@ class Engine:
         send(self._sock, ("tokens", made))
         return True
 
-    def _tokens_of_step(self, running: int) -> int:
+    def _tokens_of_step(self, request: Request, running: int) -> int:
+        """Tokens of one step; luck walks by the golden ratio, so that short runs already have the mean."""
         if self._accept is None or self._accept_one:
             return 1
-        return self._accept.draw(running, self._rng)
+        request.luck = (request.luck + _GOLDEN_STEP) % 1.0
+        return self._accept.draw(running, request.luck)
 
     def _advance(self, request: Request, tokens: int) -> Made:
         tokens = min(tokens, request.max_new_tokens - request.generated)

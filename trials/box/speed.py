@@ -111,11 +111,16 @@ class AcceptModel:
             total += product
         return total
 
-    def draw(self, running: int, rng: random.Random) -> int:
-        """Tokens of one verify step of one request."""
-        tokens = 1
+    def draw(self, running: int, luck: float) -> int:
+        """Tokens of one verify step of one request.
+
+        Args:
+            luck: A number evenly spread over 0 to 1; the lower, the more drafts are right.
+        """
+        tokens, product = 1, 1.0
         for chance in self._at_load(running):
-            if rng.random() >= chance:
+            product *= chance
+            if luck >= product:
                 break
             tokens += 1
         return tokens
