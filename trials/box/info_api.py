@@ -10,6 +10,7 @@ from trials.box.answering import Answering
 from trials.box.console import Console
 from trials.box.generation import Sampling, ServerGoneError
 from trials.box.http_server import Exchange, Request
+from trials.box.memory import CardMemory
 from trials.box.text import tokenize
 
 _HEALTH_TIMEOUT_S = 20.0
@@ -20,14 +21,14 @@ class InfoApi:
     """The endpoints that tell about the server.
 
     Args:
-        memory: ``CardMemory`` of each replica's leader, as a dict.
+        memory: The card of each replica's leader.
     """
 
     def __init__(
         self,
         answering: Answering,
         console: Console,
-        memory: list[dict[str, Any]],
+        memory: list[CardMemory],
         startup_s: float,
     ) -> None:
         self._answering = answering
@@ -88,7 +89,7 @@ class InfoApi:
             {
                 **table,
                 "status": "ready",
-                "max_total_num_tokens": self._memory[0]["kv_tokens"],
+                "max_total_num_tokens": self._memory[0].kv_tokens,
                 "startup_time": self._startup_s,
                 "internal_states": internal,
                 "version": self._setup.box.sglang_version,
@@ -103,32 +104,23 @@ class InfoApi:
         )
         await self.server_info(request, exchange)
 
-    def _internal_state(self, state: dict[str, Any], memory: dict[str, Any]) -> dict[str, Any]:
+    def _internal_state(self, state: dict[str, Any], memory: CardMemory) -> dict[str, Any]:
         graph_phase = "target_verify" if self._answering.speculative else "decode"
-        after_graphs = (
-            memory["before"]
-            - memory["weights"]
-            - memory["draft"]
-            - memory["kv"]
-            - memory["pool"]
-            - memory["graphs"]
-            - memory["draft_graphs"]
-        )
         internal: dict[str, Any] = {
             **self._setup.args.table,
             "world_size": self._setup.args.gpus,
             "startup_time": self._startup_s,
-            "effective_max_running_requests_per_dp": memory["running"],
+            "effective_max_running_requests_per_dp": memory.running,
             "last_gen_throughput": state["throughput"],
             "memory_usage": {
-                "weight": round(memory["weights"] + memory["draft"], 3),
-                "kvcache": round(memory["kv"], 3),
-                "startup_available": round(after_graphs, 3),
-                "token_capacity": memory["kv_tokens"],
+                "weight": round(memory.weights + memory.draft, 3),
+                "kvcache": round(memory.kv, 3),
+                "startup_available": round(memory.after_graphs, 3),
+                "token_capacity": memory.kv_tokens,
                 "token_capacity_swa": None,
                 "graph": {
-                    graph_phase: round(memory["graphs"], 3),
-                    "draft_decode": round(memory["draft_graphs"], 3),
+                    graph_phase: round(memory.graphs, 3),
+                    "draft_decode": round(memory.draft_graphs, 3),
                 },
             },
         }
@@ -155,7 +147,7 @@ class InfoApi:
             "sglang:num_running_reqs": sum(state["running"] for state in states),
             "sglang:num_queue_reqs": sum(state["queued"] for state in states),
             "sglang:num_used_tokens": sum(state["used_tokens"] for state in states),
-            "sglang:token_usage": states[0]["used_tokens"] / self._memory[0]["kv_tokens"],
+            "sglang:token_usage": states[0]["used_tokens"] / self._memory[0].kv_tokens,
             "sglang:gen_throughput": sum(state["throughput"] for state in states),
             "sglang:spec_accept_length": states[0]["accept_length"] or 0.0,
         }

@@ -8,13 +8,14 @@ import select
 import signal
 import sys
 import time
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from trials.box import words
 from trials.box.boot import release
 from trials.box.children import Child, fork_children
 from trials.box.console import Console
 from trials.box.foreigners import meet_foreigners
+from trials.box.memory import CardMemory
 from trials.box.server_args import ServerArgs
 from trials.box.setting_up import Setup
 from trials.box.wire import Inbox
@@ -37,8 +38,7 @@ class Launcher:
         self.console = Console()
         self.children: list[Child] = []
         self.boot_seconds: dict[str, float] = {}
-        self.memory: list[dict[str, Any]] = []
-        self.started = time.monotonic()
+        self.memory: list[CardMemory] = []
 
     def run(self) -> int:
         """Boot, serve, stop; the exit code where it ends in order."""
@@ -80,7 +80,7 @@ class Launcher:
                 for _, seconds, memory in inbox.feed(data):
                     self.boot_seconds.update(seconds)
                     if memory:
-                        self.memory.append(memory)
+                        self.memory.append(CardMemory(**memory))
                     del inboxes[sock]
         return True
 

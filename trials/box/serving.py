@@ -46,6 +46,7 @@ class Serving:
         self._answering = Answering(launcher.setup, self._replicas)
         self._ending = asyncio.Event()
         self._ready = False
+        self._stuck = False
 
     async def run(self) -> int:
         """Listen, warm up, wait for the end, drain."""
@@ -59,6 +60,7 @@ class Serving:
         loop.add_signal_handler(signal.SIGINT, self._terminate)
         with contextlib.suppress(ServerGoneError):
             await self._warm_up()
+            self._become_ready()
         await self._ending.wait()
         return await self._drain(server)
 
@@ -169,11 +171,16 @@ class Serving:
             ) as generation:
                 await generation.wait()
             self._console.log(f'INFO:     {address} - "POST /generate HTTP/1.1" 200 OK')
-        self._ready = True
-        self._console.log("The server is fired up and ready to roll!")
+
+    def _become_ready(self) -> None:
+        """A SIGTERM in the warm-up leaves SGLang neither ready nor ended."""
+        if not self._stuck:
+            self._ready = True
+            self._console.log("The server is fired up and ready to roll!")
 
     def _terminate(self) -> None:
         if not self._ready:
+            self._stuck = True
             self._console.log("INFO:     Shutting down")
             self._console.log("INFO:     Waiting for application shutdown.")
             return
