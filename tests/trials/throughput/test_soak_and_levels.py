@@ -46,8 +46,8 @@ def test_several_levels_are_measured_in_the_given_order() -> None:
     with PacedServer(Pace(step_s=0.005)) as server:
         results = measure_url(server.url, (3, 1), BENCH, PROMPTS)
     assert [result.level for result in results] == [3, 1]
-    assert results[0].decode_tok_s == pytest.approx(600, rel=0.15)
-    assert results[1].decode_tok_s == pytest.approx(200, rel=0.15)
+    assert results[0].decode_tok_s == pytest.approx(600, rel=0.3)
+    assert results[1].decode_tok_s == pytest.approx(200, rel=0.3)
 
 
 def test_the_level_that_failed_is_named() -> None:
