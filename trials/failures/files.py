@@ -7,8 +7,9 @@ import gzip
 import lzma
 import zlib
 from collections.abc import Iterator
+from io import BufferedIOBase
 from pathlib import Path
-from typing import IO, Final, cast
+from typing import Final, cast
 
 from trials.failures.diagnose import Reading, conclude
 from trials.failures.facts import MachineFacts
@@ -58,7 +59,7 @@ def diagnose_file(
     return conclude(reading, exit_code=exit_code, stage=stage, settings=settings, facts=facts)
 
 
-def _relevant_lines(stream: IO[bytes], reading: Reading) -> Iterator[tuple[int, bytes]]:
+def _relevant_lines(stream: BufferedIOBase, reading: Reading) -> Iterator[tuple[int, bytes]]:
     """The lines that can matter, with their numbers. Everything counts while a traceback is open."""
     number = 0
     for chunk in _whole_lines(stream):
@@ -71,7 +72,7 @@ def _relevant_lines(stream: IO[bytes], reading: Reading) -> Iterator[tuple[int, 
                 yield number, line[:MAX_LINE]
 
 
-def _whole_lines(stream: IO[bytes]) -> Iterator[bytes]:
+def _whole_lines(stream: BufferedIOBase) -> Iterator[bytes]:
     """Chunks that end with a line. A line without end is cut, so that junk cannot fill the memory."""
     rest = b""
     while chunk := _read(stream):
@@ -85,20 +86,24 @@ def _whole_lines(stream: IO[bytes]) -> Iterator[bytes]:
         yield rest
 
 
-def _read(stream: IO[bytes]) -> bytes:
-    """The next bytes; a compressed file that was cut off ends where it was cut."""
+def _read(stream: BufferedIOBase) -> bytes:
+    """The next chunk; a compressed file that was cut off ends where it was cut."""
+    parts, size = [], 0
     try:
-        return stream.read(CHUNK)
+        while size < CHUNK and (part := stream.read1(CHUNK)):
+            parts.append(part)
+            size += len(part)
     except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile):
-        return b""
+        pass
+    return b"".join(parts)
 
 
-def _opened(path: Path) -> IO[bytes]:
+def _opened(path: Path) -> BufferedIOBase:
     with path.open("rb") as plain:
         start = plain.read(6)
     packing = next((name for magic, name in _MAGIC.items() if start.startswith(magic)), None)
     if packing == "gzip":
-        return cast(IO[bytes], gzip.open(path))
+        return cast(BufferedIOBase, gzip.open(path))
     if packing == "bzip2":
         return bz2.open(path)
     if packing == "xz":
@@ -108,9 +113,9 @@ def _opened(path: Path) -> IO[bytes]:
     return path.open("rb")
 
 
-def _opened_zstd(path: Path) -> IO[bytes]:
+def _opened_zstd(path: Path) -> BufferedIOBase:
     try:
         from compression import zstd  # type: ignore[import-not-found, unused-ignore]  # Python 3.14
     except ImportError:
         raise LogError(f"{path}: is zstd; unpack it first (`zstd -d`), Python before 3.14 cannot") from None
-    return cast(IO[bytes], zstd.open(path))
+    return cast(BufferedIOBase, zstd.open(path))

@@ -34,6 +34,8 @@ _LITERALS: Final[tuple[bytes, ...]] = (
     b"No such file",
     b"NCCL WARN",
     b"OCI ",
+    b"docker: ",
+    b"podman: ",
     b"container-cli",
     b"Gracefully exiting",
     b"Shutting down",

@@ -40,11 +40,9 @@ INCIDENTS: Final[tuple[tuple[Strength, str, str], ...]] = (
     ("weak", "Exception in thread", r"Exception in thread "),
     ("weak", "not found", r"(?:\S*(?:bash|sh|env)|exec): .{0,200}not found"),
     ("weak", "No such file", r"\S*(?:bash|sh|env|exec): .{0,200}No such file or directory"),
-    (
-        "weak",
-        "rror",
-        r"(?:docker|podman|Error): .{0,300}(?:daemon|container|image|manifest|runtime|device driver)",
-    ),
+    ("weak", "docker: ", r"docker: .{0,300}(?:daemon|container|image|runtime|device driver)"),
+    ("weak", "podman: ", r"podman: .{0,300}(?:container|image|runtime|device driver)"),
+    ("weak", "Error: ", r"Error: .{0,300}(?:container|image|manifest|pull access|runtime)"),
     ("weak", "No module named", r"\S*python[\d.]*: .{0,120}No module named"),
     ("weak", "can't open file", r"\S*python[\d.]*: can't open file"),
     ("weak", "nvidia-container-cli", r"nvidia-container-cli: "),
@@ -88,11 +86,8 @@ _NEVER: Final[tuple[str, ...]] = (
 NEVER_THE_CAUSE: Final = re.compile("|".join(_NEVER))
 """Loud lines that are not the reason: consequences, fall-backs, advice, and errors of single requests."""
 
-SOMEBODY_ELSES: Final = re.compile(
-    r"\[http_server\] Error: |ERROR: +Exception in ASGI application"
-    r"|Setup (?:Custom|FlashInfer PCIe-IPC) allreduce|Ignore import error|\[Autotuner\]"
-)
-"""The traceback printed after such a line belongs to one request, or to an attempt with a fall-back."""
+SOMEBODY_ELSES: Final = re.compile(r"\[http_server\] Error: |ERROR: +Exception in ASGI application")
+"""The traceback printed after such a line belongs to one request."""
 
 DECIDES_ALWAYS: Final = re.compile(
     r"(?:ERROR: +)?\[Errno 98\] |Signal SIGTERM received while health check failed"

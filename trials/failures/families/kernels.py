@@ -65,26 +65,6 @@ KERNELS: Final[tuple[Family, ...]] = (
         when=_in_symmetric_memory,
     ),
     Family(
-        name="architecture refused by name",
-        kind=_KIND,
-        signs=(
-            r"(?P<sentence>[^\n]*(?:requires?|needs?|supports?|supported|available|works|runs)"
-            r"(?: only)?(?: on| by| for| with| at least)?[^\n]{0,40}?"
-            r"\b(?:SM ?>?=? ?\d{2,3}\w?|sm_?\d{2,3}\w?|SM\d+X|Hopper|Blackwell|Ampere|"
-            r"[Cc]ompute [Cc]apability)\b[^\n]*)",
-            r"(?P<sentence>[^\n]*(?:SM ?\d{2,3}\w?|sm_?\d{2,3}\w?|Hopper|Blackwell|"
-            r"[Cc]ompute capability [\d.]+)"
-            r"[^\n]{0,60}(?:is|are) (?:not|un)[ -]?(?:supported|available)[^\n]*)",
-            r"(?P<sentence>[^\n]*(?:not supported|unsupported) (?:on|for|by) "
-            r"[^\n]{0,40}(?:SM ?\d{2,3}|sm_?\d{2,3}|Hopper|Blackwell|[Cc]ompute [Cc]apability)[^\n]*)",
-        ),
-        says="`requires SM90 or SM10X`, `only supported on Blackwell`, `SM>=80 and SM<=90`",
-        summary="A kernel refuses this GPU: {sentence}",
-        means="The back end was written for other architectures and says so.",
-        remedies=_BACKEND,
-        never=(r"HTTP|checkpoint format",),
-    ),
-    Family(
         name="architecture unknown to a kernel",
         kind=_KIND,
         signs=(
@@ -124,6 +104,26 @@ KERNELS: Final[tuple[Family, ...]] = (
         summary="A kernel cannot be compiled for this GPU.",
         means="Its code uses instructions or types that the architecture, or the toolkit, lacks.",
         remedies=_BACKEND,
+    ),
+    Family(
+        name="architecture refused by name",
+        kind=_KIND,
+        signs=(
+            r"(?P<sentence>[^\n]*(?:requires?|needs?|supports?|supported|available|works|runs)"
+            r"(?: only)?(?: on| by| for| with| at least)?[^\n]{0,40}?"
+            r"\b(?:SM ?>?=? ?\d{2,3}\w?|sm_?\d{2,3}\w?|SM\d+X|Hopper|Blackwell|Ampere|"
+            r"[Cc]ompute [Cc]apability)\b[^\n]*)",
+            r"(?P<sentence>[^\n]*(?:SM ?\d{2,3}\w?|sm_?\d{2,3}\w?|Hopper|Blackwell|"
+            r"[Cc]ompute capability [\d.]+)"
+            r"[^\n]{0,60}(?:is|are) (?:not|un)[ -]?(?:supported|available)[^\n]*)",
+            r"(?P<sentence>[^\n]*(?:not supported|unsupported) (?:on|for|by) "
+            r"[^\n]{0,40}(?:SM ?\d{2,3}|sm_?\d{2,3}|Hopper|Blackwell|[Cc]ompute [Cc]apability)[^\n]*)",
+        ),
+        says="`requires SM90 or SM10X`, `only supported on Blackwell`, `SM>=80 and SM<=90`",
+        summary="A kernel refuses this GPU: {sentence}",
+        means="The back end was written for other architectures and says so.",
+        remedies=_BACKEND,
+        never=(r"HTTP|checkpoint format",),
     ),
     Family(
         name="kernel build failed",

@@ -112,7 +112,7 @@ MEMORY: Final[tuple[Family, ...]] = (
         kind=FailureKind.KV_POOL_TOO_SMALL,
         about_gpu_memory=True,
         signs=_SUGGESTED.signs,
-        says="as above, but the fraction that it suggests is not above the current one",
+        says="the refusal of `fraction too low`, but what it suggests is not above the current fraction",
         summary="The KV pool got no memory, and the fraction that SGLang suggests ({suggested}) is not above "
         "the current one: raising it cannot help.",
         means="State pools of hybrid models take the memory before the KV pool is sized.",

@@ -58,7 +58,7 @@ MODEL: Final[tuple[Family, ...]] = (
         signs=(
             r"Model architectures \[?(?P<names>[^\]]+)\]? (?:are|is) not supported",
             r"(?P<names>\w+) has no SG[Ll]ang implementation",
-            r"Unsupported architectures?: (?P<names>\w+(?:ForCausalLM|ForConditionalGeneration)\w*)",
+            r"Unsupported architectures?: \[?'?(?P<names>\w+For(?:CausalLM|ConditionalGeneration)\w*)",
         ),
         says="`Model architectures ['FooForCausalLM'] are not supported for now.`",
         summary="This SGLang does not serve the model architecture {names}.",
