@@ -94,7 +94,8 @@ def _reported(setting: str, settings: Settings, args: Mapping[str, Any], catalog
         return args.get(setting) if relevant else None
     if setting.startswith(FLAG_PREFIX):
         flag = catalogue.find(setting.removeprefix(FLAG_PREFIX))
-        return None if flag is None else args.get(flag.dest)
+        # A deprecated flag is moved to its successor, and then stands in its own field as if never asked for.
+        return None if flag is None or flag.deprecated else args.get(flag.dest)
     return None
 
 

@@ -51,6 +51,7 @@ class ServerArgs:
         parser.add_argument("--model-path", "--model", required=True)
         parser.add_argument("--attention-backend", choices=["fa3", "triton"])
         parser.add_argument("--tp-size", type=int, default=1)
+        parser.add_argument("--mem-fraction-static", type=float)
 """
 _FAKE_ENVIRON = """
 class EnvField: pass

@@ -12,10 +12,12 @@ from pathlib import Path
 import pytest
 
 from tests.trials import docker_stand_in
+from tests.trials.trial_runs import run_on_box, trial_plan
 from trials.command import Command, build_command
 from trials.container import ServerContainer, remove_marked
 from trials.container_runtime import ContainerError, find_runtime, gpu_options
 from trials.flags import FlagCatalogue, load_catalogue
+from trials.outcome import Completed
 from trials.settings import ServerPlan
 
 PLAN = ServerPlan(image="lmsysorg/sglang:v0.5.23", model_path="org/model")
@@ -142,3 +144,17 @@ def test_a_container_boots_owns_its_port_and_is_removed(calls: Path) -> None:
     finally:
         server.kill()
     assert {call[0] for call in docker_stand_in.recorded(calls)} == {"run", "exec", "rm"}
+
+
+@pytest.mark.slow
+def test_a_whole_trial_in_a_container(calls: Path, tmp_path: Path, fake_sglang: Path) -> None:
+    state = str(tmp_path / "state")
+    server = PLAN.model_copy(update={"env": {"PYTHONPATH": str(fake_sglang), "AUTOTUNE_BOX_STATE": state}})
+    plan = trial_plan(tmp_path / "study").model_copy(update={"server": server})
+    outcome, record = run_on_box({"layout": "tp8", "mem_fraction_static": 0.88}, plan)
+    assert isinstance(outcome, Completed)
+    started = next(call for call in docker_stand_in.recorded(calls) if "--name" in call)
+    assert ["docker", *started] == list(record.boots[0][0])
+    assert ["rm", "--force", ServerContainer.for_boot(f"{plan.mark}:1").name] in docker_stand_in.recorded(
+        calls
+    )

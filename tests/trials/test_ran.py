@@ -112,6 +112,7 @@ def test_resolved_arguments(
         ({"mem_fraction_static": 0.88}, {}),
         ({"flag.attention-backend": "fa3"}, {"attention_backend": None}),
         ({"flag.no-such-flag": 1}, {"no_such_flag": 2}),
+        ({"flag.disable-cuda-graph": True}, {"disable_cuda_graph": False}),
     ],
 )
 def test_no_difference_is_made_up(
