@@ -78,9 +78,14 @@ def take_snapshot(connection: Connection, generation: int, caveat: str | None) -
         runs=queries.runs(connection),
         boots=queries.boot_count(connection),
         live=_live(connection, running) if running else None,
-        events=queries.events(connection)[-_NEWEST_EVENTS:],
+        events=_of_the_night(queries.events(connection))[-_NEWEST_EVENTS:],
         caveat=caveat,
     )
+
+
+def _of_the_night(events: Sequence[EventRow]) -> Sequence[EventRow]:
+    """Without the warnings of single trials, which stand on the trial's own page."""
+    return [event for event in events if event.trial is None or event.level != "warning"]
 
 
 def _live(connection: Connection, row: TrialRow) -> LiveTrial:

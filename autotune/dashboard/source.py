@@ -9,7 +9,7 @@ from threading import RLock
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from autotune.dashboard.snapshot import Snapshot, take_snapshot
 from db.engine import StudyReader, data_version, open_reader
@@ -93,7 +93,8 @@ class StudySource:
             self.close()
             if isinstance(error, StudyFileError):
                 raise
-            raise StudyFileError(f"{self.path}: the study cannot be read now: {error}") from error
+            reason = error.orig if isinstance(error, DBAPIError) else error
+            raise StudyFileError(f"{self.path}: the study cannot be read now: {reason}") from error
 
     def _detail(self, key: Hashable, read: Callable[[Connection], Value]) -> Value:
         self._current()

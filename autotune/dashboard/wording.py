@@ -64,9 +64,9 @@ def moment(text: str | None) -> str:
 
 
 def setting(value: Any) -> str:
-    """A setting's value; None is one that is left to the server."""
+    """A setting's value; None is one that was left to the server, or did not apply."""
     if value is None:
-        return "server's default"
+        return "not set"
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 

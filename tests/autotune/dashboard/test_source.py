@@ -7,6 +7,7 @@ from fastapi.testclient import TestClient
 
 from autotune.dashboard import source as source_module
 from autotune.dashboard.source import StudySource
+from db.journal import Journal
 from tests.db.nights import Night, completed, settings_failed
 
 
@@ -77,3 +78,11 @@ def test_a_file_that_was_replaced_is_read_anew(night: Night, own_page: TestClien
     shutil.copy(other.path, copied)
     copied.rename(night.path)
     assert len(own_page.get("/api/studies/night/trials").json()) == 2
+
+
+def test_a_study_that_is_just_being_made_is_one_sentence(own_page: TestClient, night: Night) -> None:
+    with Journal.open(night.path.parent.parent / "young" / "study.db", create=True):
+        detail = own_page.get("/api/studies/young").json()["detail"]
+    assert detail.endswith(
+        ("its first run has not begun yet", "the study cannot be read now: no such table: trials")
+    )

@@ -41,8 +41,8 @@ def test_a_throughput_is_never_without_its_interval() -> None:
     assert wording.throughput(89.5) == "89.5 tok/s (interval unknown)"
 
 
-def test_a_setting_left_out_is_the_servers() -> None:
-    assert wording.setting(None) == "server's default"
+def test_settings_read_as_they_are_written() -> None:
+    assert wording.setting(None) == "not set"
     assert wording.setting(0.88) == "0.88"
     assert wording.setting(True) == "True"
 
