@@ -17,7 +17,6 @@ _USUAL_BOOT_NOISE = 0.02
 """Standard deviation between boots of one command, as a share: 1 to 3 % is common on idle machines."""
 _WEIGHT_OF_USUAL = 4
 """How many observed differences between boots the usual noise counts for."""
-_NORMAL_95 = 1.959964
 
 
 @dataclass(frozen=True)
@@ -54,16 +53,15 @@ class Arm:
         return math.fsum(self.logs) / len(self.logs)
 
     @property
-    def within_variance(self) -> float:
-        """Variance of one boot's own measurement, 0 where it gave no interval."""
-        widths = [
-            math.log(high / low) / 2 / _NORMAL_95
+    def within_half_width(self) -> float:
+        """Half of one boot's own 95 % interval, as a share of its throughput; 0 where it gave none."""
+        shares = [
+            (high - low) / 2 / measured.decode_tok_s
             for trial in self.trials
             if (measured := trial.at(self.level)) and measured.decode_tok_s_ci95
             for low, high in [measured.decode_tok_s_ci95]
-            if low > 0
         ]
-        return math.fsum(width**2 for width in widths) / len(widths) if widths else 0.0
+        return math.sqrt(math.fsum(share**2 for share in shares) / len(shares)) if shares else 0.0
 
 
 @dataclass(frozen=True)
@@ -83,23 +81,20 @@ class BootNoise:
         return cls(squares / degrees, degrees)
 
     def estimate(self, arm: Arm) -> Estimate:
-        half = self._quantile * math.sqrt(self._variance_of_mean(arm))
+        half = self._half_width(arm)
         interval = (math.exp(arm.mean_log - half), math.exp(arm.mean_log + half))
         return Estimate(math.exp(arm.mean_log), interval, len(arm.logs))
 
     def ratio(self, arm: Arm, base: Arm) -> tuple[float, tuple[float, float]]:
         """How many times faster ``arm`` is than ``base``, with a 95 % interval."""
         middle = arm.mean_log - base.mean_log
-        half = self._quantile * math.sqrt(self._variance_of_mean(arm) + self._variance_of_mean(base))
+        half = math.hypot(self._half_width(arm), self._half_width(base))
         return math.exp(middle), (math.exp(middle - half), math.exp(middle + half))
 
-    @property
-    def _quantile(self) -> float:
-        return float(stdtrit(self.degrees, 0.975))
-
-    def _variance_of_mean(self, arm: Arm) -> float:
-        """Differences between boots contain the noise within them, unless that is the larger one."""
-        return max(self.variance, arm.within_variance) / len(arm.logs)
+    def _half_width(self, arm: Arm) -> float:
+        """Of the mean logarithm; the noise between boots contains that within them, unless it is larger."""
+        between = float(stdtrit(self.degrees, 0.975)) * math.sqrt(self.variance)
+        return max(between, arm.within_half_width) / math.sqrt(len(arm.logs))
 
 
 def pool(trials: Sequence[TrialView], level: int) -> list[Arm]:

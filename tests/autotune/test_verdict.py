@@ -73,6 +73,15 @@ def test_more_boots_narrow_the_interval() -> None:
     assert three.ci95[1] - three.ci95[0] < one.ci95[1] - one.ci95[0]
 
 
+def test_a_boot_that_was_measured_badly_is_unsure() -> None:
+    blurred = measured(100.0).model_copy(update={"decode_tok_s_ci95": (0.0, 200.0)})
+    verdict = judge(
+        trial(0, "mine", 80.0, role="baseline"),
+        TrialView(1, TrialState.COMPLETE, {}, "a", "a", value=100.0, measurements=(blurred,)),
+    )
+    assert (verdict.best, verdict.significant) == (1, False)
+
+
 def test_noisy_replicates_make_a_small_gain_insignificant() -> None:
     noisy = [trial(1, "a", 100.0), trial(2, "a", 120.0), trial(3, "a", 80.0)]
     verdict = judge(trial(0, "mine", 93.0, role="baseline"), *noisy)
