@@ -83,6 +83,4 @@ def test_a_file_that_was_replaced_is_read_anew(night: Night, own_page: TestClien
 def test_a_study_that_is_just_being_made_is_one_sentence(own_page: TestClient, night: Night) -> None:
     with Journal.open(night.path.parent.parent / "young" / "study.db", create=True):
         detail = own_page.get("/api/studies/young").json()["detail"]
-    assert detail.endswith(
-        ("its first run has not begun yet", "the study cannot be read now: no such table: trials")
-    )
+    assert detail.endswith("its first run has not begun yet")
