@@ -53,11 +53,15 @@ def split_lines(raw: str | bytes) -> list[LogLine]:
     text = _without_noise(text[:MAX_LINE])
     if "\r" not in text and text.find("[20", 1) < 0:
         return [_parse(text)]
-    return [
-        _parse(part)
-        for piece in text.split("\r")
-        for part in (_GLUED.split(piece) if piece.find("[20", 1) >= 0 else (piece,))
-    ]
+    return [_parse(part) for piece in text.split("\r") for part in _unglued(piece)]
+
+
+def _unglued(piece: str) -> list[str]:
+    """A piece cut before every time stamp inside; a container's prefix is no line of its own."""
+    parts = _GLUED.split(piece)
+    if len(parts) > 1 and _CONTAINER.fullmatch(parts[0]):
+        return parts[1:]
+    return parts
 
 
 def _without_noise(text: str) -> str:

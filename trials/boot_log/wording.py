@@ -101,6 +101,7 @@ NOTICES: Final[tuple[str, ...]] = (
 
 NOT_NOTICES: Final[tuple[str, ...]] = (
     r"Ignore import error when loading",
+    r"fallback token IDs",
     r"UserWarning|FutureWarning|DeprecationWarning",
     r"'python -m sglang\.launch_server' is still supported",
 )

@@ -1,4 +1,4 @@
-"""Writes ``docs/failures.md`` from the families: ``python -m trials.failures.document > docs/failures.md``."""
+"""Writes ``docs/failures.md`` from the families: see the command in its head."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ from trials.outcome import FailureKind
 
 _HEAD = """# Failures
 
-Generated from `trials/failures/families` by `python -m trials.failures.document > docs/failures.md`; do not edit.
+Generated from `trials/failures/families`: `python -m trials.failures.document > docs/failures.md`.
 
-`autotune diagnose LOG...` tries all families, in the order of `FAMILIES`, on the first exception by time over all ranks; the first
-that matches names the failure. Here they are grouped by kind; words in *italics* stand for what the log says. A failure that only follows from another (marked *echo*) decides when nothing else was found. Where none
-matches, the verdict is `unknown` with the first exception quoted. "At fault" says whether a study blames the settings or the machine.
+`autotune diagnose LOG...` tries all families, in the order of `FAMILIES`, on the first exception by time
+over all ranks; the first that matches names the failure. Here they are grouped by kind, and words in
+*italics* stand for what the log says. A failure that only follows from another (*echo*) decides when
+nothing else was found. Where none matches, the verdict is `unknown` with the first exception quoted.
+"At fault" says whether a study blames the settings or the machine.
 """
 
 _KINDS = {
@@ -36,7 +38,7 @@ _KINDS = {
     FailureKind.MODEL: "the model's files are at fault",
     FailureKind.UNKNOWN: "the log does not say",
 }
-"""The kinds that a log can show, in the order of the document. ``wrong_output`` is found by a trial's check."""
+"""The kinds that a log can show, in the document's order. ``wrong_output`` is found by a trial's check."""
 
 
 def document() -> str:

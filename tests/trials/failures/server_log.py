@@ -110,7 +110,8 @@ class ServerLog:
         for step in range(steps):
             self.say(
                 f"Decode batch{dot} #running-req: 8, #token: {4000 + 40 * step}, token usage: 0.02, "
-                "accept len: 2.31, accept rate: 0.44, cuda graph: True, gen throughput (token/s): 611.20, #queue-req: 0",
+                "accept len: 2.31, accept rate: 0.44, cuda graph: True, "
+                "gen throughput (token/s): 611.20, #queue-req: 0",
                 rank=0,
             )
             self.say('INFO:     127.0.0.1:40122 - "POST /v1/chat/completions HTTP/1.1" 200 OK')
