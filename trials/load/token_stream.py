@@ -76,7 +76,6 @@ class TokenStream(asyncio.Protocol):
         self._asked = asked
         self._ended = ended
         self._over = False
-        self._count = 0
         self._last_counted = b""
         self._extra: dict[str, Any] = {}
         self._body = ResponseBody()
@@ -126,10 +125,11 @@ class TokenStream(asyncio.Protocol):
             raise MalformedResponseError(f"an event is cut off: {data[-60:]!r}")
         self._last_counted = data
         count = int(found[1])
-        if count > self._count:
-            self._count = count
+        if not self.counts or (count > self.counts[-1] and now > self.times[-1]):
             self.times.append(now)
             self.counts.append(count)
+        elif count > self.counts[-1]:
+            self.counts[-1] = count  # read from the socket together: one arrival
 
     def _uncounted(self, data: bytes) -> None:
         if data == b"[DONE]":

@@ -54,7 +54,7 @@ async def find_approach(
         StopRequested: If ``stop`` is set meanwhile.
     """
     builtin = load_prompts()
-    chat = Approach(endpoint, Dialect.CHAT, Deck(builtin, seed))
+    chat = Approach(endpoint, Dialect.CHAT, Deck(builtin, -1 - seed))
     refused = ""
     try:
         wave, chars = await _probe(chat, stop, patience)
@@ -65,7 +65,7 @@ async def find_approach(
     if wave is not None and wave.streams[0].tokens:
         deck = Deck(prompts, seed, builtin, _chars_per_token(wave, chars))
         return Approach(endpoint, Dialect.CHAT, deck)
-    wave, chars = await _probe(Approach(endpoint, Dialect.GENERATE, Deck(builtin, seed)), stop, patience)
+    wave, chars = await _probe(Approach(endpoint, Dialect.GENERATE, Deck(builtin, -1 - seed)), stop, patience)
     if not wave.streams[0].tokens:
         raise MeasureError(None, "the server counts tokens neither on the chat route nor on /generate")
     deck = Deck(prompts, seed, builtin, _chars_per_token(wave, chars))

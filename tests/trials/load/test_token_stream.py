@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import time
 
 import pytest
 
 from trials.load.token_stream import TokenStream
 
+
+@pytest.fixture(autouse=True)
+def ticking(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every piece that the network brings has a time of its own."""
+    monkeypatch.setattr(time, "monotonic", itertools.count(1.0).__next__)
+
+
 HEAD = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+PIECE = b"|arrives later|"
 
 
 def framed(*events: object) -> bytes:
@@ -24,17 +36,24 @@ def chat(content: str, count: int | None = None, **more: object) -> dict[str, ob
 
 def streamed(data: bytes, *, closed: bool = False) -> TokenStream:
     stream = TokenStream(b"", 16, lambda _: None)
-    stream.data_received(HEAD + data)
+    stream.data_received(HEAD)
+    for piece in data.split(PIECE):
+        stream.data_received(piece)
     if closed:
         stream.connection_lost(None)
     return stream
 
 
 def test_an_event_of_several_tokens_counts_as_several() -> None:
-    events = framed(chat(""), chat("a", 1), chat("b c d", 4), chat("e", 5), chat("", 5), "[DONE]")
-    record = streamed(events).record()
+    events = [chat(""), chat("a", 1), chat("b c d", 4), chat("e", 5), chat("", 5), "[DONE]"]
+    record = streamed(PIECE.join(framed(event) for event in events)).record()
     assert record.counts.tolist() == [1, 4, 5]
     assert (record.tokens, record.prompt_tokens, record.complete) == (5, 12, True)
+
+
+def test_events_that_arrive_together_are_one_arrival() -> None:
+    events = [framed(chat("a", 1)), framed(chat("b", 2), chat("c", 3)), framed("[DONE]")]
+    assert streamed(PIECE.join(events)).record().counts.tolist() == [1, 3]
 
 
 def test_generated_text_cannot_forge_a_count() -> None:
