@@ -59,6 +59,24 @@ def test_a_study_runs_shows_its_winner_and_goes_on_where_it_stopped(tmp_path: Pa
 
 
 @pytest.mark.slow
+def test_the_exported_script_boots_a_server_on_the_users_own_port(tmp_path: Path) -> None:
+    port = free_port()
+    file = tmp_path / "study.toml"
+    arguments = f'args = ["--port", "{port}"]\n[space]'
+    file.write_text(SPEC.replace("[space]", arguments).replace("trials = 2", "trials = 1"))
+    assert autotune("run", file, "--studies", tmp_path, "--no-dashboard").exit_code == 0
+    script = tmp_path / "launch.sh"
+    script.write_text(autotune("export", "--studies", tmp_path).stdout)
+    environment = {**os.environ, "AUTOTUNE_BOX_STATE": str(tmp_path / "box")}
+    server = subprocess.Popen(["sh", script], start_new_session=True, env=environment)
+    try:
+        assert answers(f"http://127.0.0.1:{port}/health_generate")
+    finally:
+        os.killpg(server.pid, signal.SIGKILL)
+        server.wait(30)
+
+
+@pytest.mark.slow
 def test_the_demo_prints_its_page_first_and_the_command_last(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -86,20 +104,24 @@ def test_a_server_that_is_not_there_is_bad_input_and_leaves_no_study(tmp_path: P
 
 @pytest.mark.slow
 def test_serve_answers_until_it_is_stopped(tmp_path: Path) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     words = ["serve", "--studies", str(tmp_path), "--port", str(port)]
     script = "from autotune.cli.main import main; main()"
     serve = subprocess.Popen([sys.executable, "-c", script, *words], start_new_session=True)
     try:
-        assert _answers(f"http://127.0.0.1:{port}/healthz")
+        assert answers(f"http://127.0.0.1:{port}/healthz")
     finally:
         os.killpg(serve.pid, signal.SIGINT)
     assert serve.wait(30) == 0
 
 
-def _answers(url: str) -> bool:
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+def answers(url: str) -> bool:
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         try:
