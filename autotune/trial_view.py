@@ -22,6 +22,7 @@ class TrialView:
         key: Canonical key of what ran; equal keys are replicates of each other.
         asked: Canonical key of what was asked for; differs from ``key`` where the server replaced something.
         p_boots: The sampler's belief before the boot, None without one.
+        seconds: How long the trial took, s; None while it runs.
         suspect: True where a sick machine is to blame for what the state says.
     """
 
@@ -38,6 +39,7 @@ class TrialView:
     boot: BootReport | None = None
     failure: Failure | None = None
     p_boots: float | None = None
+    seconds: float | None = None
     suspect: bool = False
 
     @property
@@ -78,5 +80,6 @@ def view(trial: FrozenTrial, canonical: Canonical, suspects: Iterable[int] = ())
         boot=BootReport.model_validate(attributes["boot"]) if attributes.get("boot") else None,
         failure=Failure.model_validate(attributes["failure"]) if attributes.get("failure") else None,
         p_boots=(attributes.get("proposal") or {}).get("p_boots"),
+        seconds=trial.duration.total_seconds() if trial.duration is not None else None,
         suspect=trial.number in set(suspects),
     )

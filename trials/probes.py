@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Literal
 
 from trials.box.probe import BoxProbe
@@ -28,6 +30,12 @@ def open_probe(server: ServerPlan, box_state: Path) -> GpuProbe:
     if server.box is not None:
         return BoxProbe(server.box, box_state)
     return NvmlProbe.open(watched_cards(server, os.environ)) or NoGpus()
+
+
+def count_cards(server: ServerPlan) -> int | None:
+    """Cards that the server may use, None where none can be seen."""
+    with TemporaryDirectory() as nothing, closing(open_probe(server, Path(nothing))) as probe:
+        return len(probe.cards()) or None
 
 
 def watched_cards(server: ServerPlan, environ: Mapping[str, str]) -> Literal["all"] | tuple[int, ...]:

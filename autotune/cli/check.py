@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import asdict
-from functools import partial
 
 import typer
 
-from autotune.check import Forbidden, StudyCheck, check_study
+from autotune.check import StudyCheck, check_study
 from autotune.cli.commands import BAD_INPUT
 from autotune.cli.options import JsonOption, SpecArgument
 from autotune.cli.output import say, say_error, say_json
 from autotune.night.plans import cache_folder
 from autotune.spec import StudySpec
-from trials.model_facts import ModelFacts
-from trials.rules import forbidden
-from trials.settings import ServerPlan
+from trials.probes import count_cards
+from trials.rules import rules_for
 
 
 def check(spec_file: SpecArgument, json: JsonOption = False) -> None:
     """Validate a study file and print what the study would do, without booting anything."""
     spec = StudySpec.load(spec_file)
-    checked = check_study(spec, cache_folder(), _rules(spec.server))
+    checked = check_study(spec, cache_folder(), rules_for(spec.server, count_cards(spec.server)))
     if json:
         say_json(asdict(checked))
     else:
@@ -31,15 +29,6 @@ def check(spec_file: SpecArgument, json: JsonOption = False) -> None:
         say_error(str(problem))
     if checked.problems:
         raise typer.Exit(BAD_INPUT)
-
-
-def _rules(server: ServerPlan) -> Forbidden:
-    return partial(
-        forbidden,
-        gpu_count=None if server.gpus == "all" else len(server.gpus),
-        model=ModelFacts.read(server.model_path),
-        has_draft=server.draft_model_path is not None,
-    )
 
 
 def _show(checked: StudyCheck) -> None:

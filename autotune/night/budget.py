@@ -1,9 +1,27 @@
-"""How much night is left. Decides from plain numbers; nothing here runs anything."""
+"""How much night is left, in boots and in seconds. Decides from plain numbers; nothing here runs anything."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from datetime import datetime
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What a study has used up.
+
+    Attributes:
+        trials: Finished trials, interrupted ones left out.
+        hours: Running time of all its runs, h.
+        now: The present (aware).
+        trial_s: How long a trial takes that goes to its end, s; None before the first one.
+    """
+
+    trials: int
+    hours: float
+    now: datetime
+    trial_s: float | None
 
 
 @dataclass(frozen=True)
@@ -20,25 +38,40 @@ class Budget:
     hours: float | None = None
     until: datetime | None = None
 
-    def used_up(self, trials_done: int, hours_run: float, now: datetime) -> str | None:
-        """Why the night is over, None while it is not."""
-        if self.trials is not None and trials_done >= self.trials:
+    def over(self, spent: Spent) -> str | None:
+        """Why nothing more is started, None while another trial fits."""
+        if self.trials is not None and spent.trials >= self.trials:
             return f"all {self.trials} trials are done"
-        if self.hours is not None and hours_run >= self.hours:
-            return f"the {self.hours:g} hours are over"
-        if self.until is not None and now >= self.until:
-            return f"it is {self.until:%H:%M}"
+        left_s = self.seconds_left(spent)
+        if left_s is None:
+            return None
+        if left_s <= 0:
+            return "the time is over"
+        if spent.trial_s is not None and left_s < spent.trial_s:
+            return (
+                f"{_minutes(left_s)} are left, too few for another trial of about {_minutes(spent.trial_s)}"
+            )
         return None
 
-    def seconds_left(
-        self, trials_done: int, hours_run: float, now: datetime, trial_s: float | None
-    ) -> float | None:
-        """Time until the night ends, s; None while no bound and no trial duration tells."""
+    def boots_left(self, spent: Spent) -> int | None:
+        """Trials that still fit; None while no bound and no trial duration tells."""
+        fits: list[int] = []
+        if self.trials is not None:
+            fits.append(self.trials - spent.trials)
+        left_s = self.seconds_left(spent)
+        if left_s is not None and spent.trial_s:
+            fits.append(math.floor(left_s / spent.trial_s))
+        return max(0, min(fits)) if fits else None
+
+    def seconds_left(self, spent: Spent) -> float | None:
+        """Time until the clock ends the night, s; None without such a bound."""
         ends: list[float] = []
-        if self.trials is not None and trial_s is not None:
-            ends.append((self.trials - trials_done) * trial_s)
         if self.hours is not None:
-            ends.append((self.hours - hours_run) * 3600)
+            ends.append((self.hours - spent.hours) * 3600)
         if self.until is not None:
-            ends.append((self.until - now).total_seconds())
-        return max(0.0, min(ends)) if ends else None
+            ends.append((self.until - spent.now).total_seconds())
+        return min(ends) if ends else None
+
+
+def _minutes(seconds: float) -> str:
+    return f"{seconds / 60:.0f} min" if seconds >= 120 else f"{max(0.0, seconds):.0f} s"

@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
 from autotune.night.agenda import Agenda, Wish
-from autotune.night.asking import Asked
+from autotune.night.asking import Asked, Request
 from autotune.night.clock import NightClock
+from autotune.night.finals import Finals
 from autotune.night.inbox_watch import grant
 from autotune.night.reporter import Reporter
 from autotune.night.settling import Settling
@@ -50,6 +51,7 @@ class Night:
     journal: Journal
     agenda: Agenda
     clock: NightClock
+    finals: Finals
     settling: Settling
     reporter: Reporter
     requests: StopRequests
@@ -64,10 +66,9 @@ class Night:
             history = self.book.history()
             if end := self._over(history):
                 return end
-            try:
-                asked = self._ask(history)
-            except SpaceUsedUpError as error:
-                return NightResult(DONE, str(error))
+            asked = self._ask(history)
+            if isinstance(asked, NightResult):
+                return asked
             end = self._one_trial(asked, history)
             best = self._tell_best(best)
             if end is not None:
@@ -78,16 +79,33 @@ class Night:
             return NightResult(INTERRUPTED, "stopped before its end; run the same command to go on")
         if self.requests.after_trial.is_set():
             return NightResult(DONE, "stopped after the trial, as asked; run the same command to go on")
-        if reason := self.clock.used_up(history):
-            return NightResult(DONE, reason)
         if reason := sick(history):
             return NightResult(FAILED, reason)
+        if reason := self.clock.over(history):
+            return NightResult(DONE, reason)
         return None
 
-    def _ask(self, history: Sequence[TrialView]) -> Asked:
+    def _ask(self, history: Sequence[TrialView]) -> Asked | NightResult:
+        if self.clock.finals_are_due(history):
+            request = self._next_final(history)
+            if request is not None:
+                return self._start(request)
+            if any(trial.role == "final" for trial in history):
+                return NightResult(DONE, "the finals are done")
         request = self.agenda.next(history, self.wishes(history))
-        if request is None:
+        if request is not None:
+            return self._start(request)
+        try:
             return self.book.propose()
+        except SpaceUsedUpError as error:
+            request = self._next_final(history)
+            return NightResult(DONE, str(error)) if request is None else self._start(request)
+
+    def _next_final(self, history: Sequence[TrialView]) -> Request | None:
+        boots = self.clock.finals_boots(history)
+        return self.finals.next(history, boots) if boots else None
+
+    def _start(self, request: Request) -> Asked:
         asked = self.book.start(request)
         if request.wish is not None:
             grant(self.journal, request.wish, asked.number)
@@ -95,7 +113,8 @@ class Night:
 
     def _one_trial(self, asked: Asked, history: Sequence[TrialView]) -> NightResult | None:
         place = self.clock.done(history) + 1
-        self.reporter.trial_started(asked, place, self.clock.planned, self.clock.seconds_left(history))
+        planned, left = self.clock.planned(history), self.clock.seconds_left(history)
+        self.reporter.trial_started(asked, place, planned, left)
         outcome = self.run_asked(asked, history)
         settled = self.settling.settle(asked, outcome, history)
         self.reporter.trial_ended(asked, settled.outcome)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from autotune.night.study_book import StudyBook
 from db import queries
 from db.journal import Journal, NewTrial
+from trials.container import remove_marked
 from trials.gpus import GpuProbe
 from trials.marks import marked_processes, stop_marked
 from trials.outcome import Interrupted
@@ -45,7 +46,7 @@ def recover(
     book: StudyBook, journal: Journal, study_uuid: str, probe: GpuProbe, policy: StopPolicy
 ) -> Recovered:
     """Bring a study back to order; the caller holds the runner lock, so nobody else runs it."""
-    servers = len(marked_processes(study_uuid))
+    servers = len(marked_processes(study_uuid)) + len(remove_marked(study_uuid))
     left = stop_marked(study_uuid, probe, {}, policy=policy).left_behind if servers else ""
     told, interrupted = [], []
     with journal.engine.connect() as connection:

@@ -12,6 +12,7 @@ import psutil
 from autotune.baseline import known_good_settings
 from autotune.night.agenda import Agenda
 from autotune.night.clock import NightClock
+from autotune.night.finals import Finals
 from autotune.night.inbox_watch import InboxWatch, open_wishes
 from autotune.night.lock import Holder, RunnerLock
 from autotune.night.loop import FAILED, Night, NightResult
@@ -23,7 +24,7 @@ from autotune.night.reporter import Reporter
 from autotune.night.running import Runner, RunTrial
 from autotune.night.settling import Settling
 from autotune.night.stop_requests import StopRequests
-from autotune.spec import StudySpec
+from autotune.spec import SpecError, StudySpec
 from autotune.trial_view import TrialView
 from autotune.verdict import Verdict, decide
 from db import queries
@@ -32,9 +33,8 @@ from trials import run_trial as run_real_trial
 from trials.flags import FlagCatalogue, load_catalogue
 from trials.gpus import GpuProbe
 from trials.launch import box_state
-from trials.model_facts import ModelFacts
 from trials.probes import open_probe
-from trials.rules import forbidden
+from trials.rules import rules_for
 from trials.settings import Settings
 from trials.stopping import stop_policy
 
@@ -109,7 +109,9 @@ class _Opened:
         self._journal = journal
         self._reporter = reporter
         self._uuid = describe(journal, spec, catalogue, probe)
-        self._forbidden = _rules(spec, probe)
+        rules = rules_for(spec.server, len(probe.cards()) or None)
+        self._forbidden: Forbidden = lambda settings: rules(dict(settings))
+        _refuse_impossible(spec, known_good, self._forbidden)
         self._book = open_book(folder / STUDY_FILE, journal, spec, self._forbidden)
 
     def say(self, sentence: str) -> None:
@@ -142,7 +144,8 @@ class _Opened:
             book=book,
             journal=journal,
             agenda=self._agenda(),
-            clock=NightClock(spec.study, earlier_s),
+            clock=NightClock(spec, earlier_s),
+            finals=Finals(spec.bench.main_level, spec.limits, spec.study.seed or 0),
             settling=Settling(book, journal, lambda asked: runner.run(asked, book.history())),
             reporter=self._reporter,
             requests=requests,
@@ -169,8 +172,16 @@ class _Opened:
         )
 
 
-def _rules(spec: StudySpec, probe: GpuProbe) -> Forbidden:
-    """The known rules for this machine and this model."""
-    cards = len(probe.cards()) or None
-    model = ModelFacts.read(spec.server.model_path)
-    return lambda settings: forbidden(dict(settings), gpu_count=cards, model=model)
+def _refuse_impossible(spec: StudySpec, known_good: Sequence[Settings], forbidden: Forbidden) -> None:
+    """A known-good entry that a rule forbids is a mistake in the file.
+
+    Raises:
+        SpecError: Naming every such entry with the rule's reason.
+    """
+    problems = [
+        spec.problem(("known_good", place), f"can never run: {reason}")
+        for place, settings in enumerate(known_good)
+        if (reason := forbidden(settings)) is not None
+    ]
+    if problems:
+        raise SpecError(problems)

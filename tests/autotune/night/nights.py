@@ -41,6 +41,9 @@ levels = [1]
 output_tokens = 16
 max_seconds_per_level = 1
 
+[finals]
+boots = {finals}
+
 [[known_good]]
 mem_fraction_static = 0.8
 cuda_graph_max_bs = 128
@@ -49,9 +52,9 @@ cuda_graph_max_bs = 128
 Answer = Callable[[Settings, int], AnyOutcome]
 
 
-def write_study(folder: Path, trials: int = 6, text: str = STUDY) -> StudySpec:
+def write_study(folder: Path, trials: int = 6, text: str = STUDY, finals: int = 0) -> StudySpec:
     file = folder / "study.toml"
-    file.write_text(text.format(trials=trials))
+    file.write_text(text.format(trials=trials, finals=finals))
     return StudySpec.load(file)
 
 

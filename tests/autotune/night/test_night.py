@@ -149,7 +149,7 @@ def test_death_in_a_trial_loses_nothing_and_repeats_nothing(tmp_path: Path) -> N
     with pytest.raises(KeyboardInterrupt):
         _night(spec, dies)
     notes = Notes()
-    _, stand_in = _night(spec, lambda settings, call: completed(90.0), notes)
+    _night(spec, lambda settings, call: completed(90.0), notes)
     trials = _trials(spec)
     assert any("trial 2 died with the last runner" in notice for notice in notes.notices)
     assert trials[2].state is TrialState.FAIL
@@ -197,3 +197,44 @@ def test_another_space_for_the_same_study_is_refused_by_key(tmp_path: Path) -> N
     other = write_study(tmp_path, trials=2, text=STUDY.replace("[64, 128]", "[64, 128, 256]"))
     with pytest.raises(SpecError, match="cuda_graph_max_bs"):
         _night(other, lambda settings, call: completed(80.0))
+
+
+def _fastest_is_070_with_64(settings: Settings, call: int) -> AnyOutcome:
+    return completed(100.0 if settings == {"mem_fraction_static": 0.7, "cuda_graph_max_bs": 64} else 80.0)
+
+
+def test_finals_boot_the_front_runners_and_the_baseline_again_and_decide(tmp_path: Path) -> None:
+    spec = write_study(tmp_path, trials=16, finals=9)
+    result, _ = _night(spec, _fastest_is_070_with_64)
+    finals = [trial for trial in _trials(spec) if trial.user_attrs.get("role") == "final"]
+    assert result.sentence in ("the finals are done", "all 16 trials are done")
+    by_settings: dict[tuple[object, ...], int] = {}
+    for trial in finals:
+        key = tuple(sorted(trial.params.items()))
+        by_settings[key] = by_settings.get(key, 0) + 1
+    winner = (("cuda_graph_max_bs", 64), ("mem_fraction_static", 0.7))
+    baseline = (("cuda_graph_max_bs", 128), ("mem_fraction_static", 0.8))
+    assert by_settings[winner] == by_settings[baseline] == 3
+    assert 6 <= len(finals) <= 9
+
+
+def test_a_winner_that_fails_its_finals_loses(tmp_path: Path) -> None:
+    spec = write_study(tmp_path, trials=15, finals=9)
+    booted: list[Settings] = []
+
+    def answer(settings: Settings, call: int) -> AnyOutcome:
+        again = settings in booted
+        booted.append(settings)
+        is_best = settings == {"mem_fraction_static": 0.7, "cuda_graph_max_bs": 64}
+        if is_best and again:
+            return settings_failed(FailureKind.OOM_RUNTIME)
+        return completed(100.0 if is_best else 80.0 + 5 * (settings["cuda_graph_max_bs"] == 64))
+
+    notes = Notes()
+    _night(spec, answer, notes)
+    finals = [trial for trial in _trials(spec) if trial.user_attrs.get("role") == "final"]
+    lost = [trial for trial in finals if trial.state is TrialState.PRUNED]
+    assert len(lost) == 1
+    best_number, _ = notes.bests[-1]
+    assert _trials(spec)[best_number].params["cuda_graph_max_bs"] == 64
+    assert _trials(spec)[best_number].params["mem_fraction_static"] != 0.7

@@ -1,0 +1,122 @@
+"""The last boots are for the truth: fresh, interleaved boots of the best settings and of the baseline.
+
+The best of many single measurements overstates itself: the maximum of noisy numbers is biased upwards (the
+winner's curse). So the last part of the night boots the front runners and the baseline again, in random order
+so that drift hits all alike, and the verdict rests on these boots alone.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+from autotune.arms import Arm, BootNoise, pool
+from autotune.limits import broken_limits
+from autotune.night.asking import Request
+from autotune.trial_view import TrialView
+from trials.settings import Limits
+
+BOOTS_PER_ARM = 3
+MOST_CONTENDERS = 3
+LONG_NIGHT, LONG_FINALS = 40, 12
+SHORT_NIGHT, SHORT_FINALS = 18, 9
+"""Boots of a night and of its finals where the study file does not say; a shorter night has none."""
+_ROUNDS_BEFORE_RACING = 2
+
+
+def finals_boots(asked: int | None, planned: int | None) -> int:
+    """How many boots are kept for the finals.
+
+    Args:
+        asked: What ``[finals] boots`` says, None when it is left out.
+        planned: Boots that the whole night is expected to reach, None while unknown.
+    """
+    if asked is not None:
+        return asked if planned is None else min(asked, planned)
+    if planned is None or planned >= LONG_NIGHT:
+        return LONG_FINALS
+    return SHORT_FINALS if planned >= SHORT_NIGHT else 0
+
+
+@dataclass(frozen=True)
+class Finals:
+    """Decides the next final from what has been run; keeps no state of its own.
+
+    Attributes:
+        level: Load level that decides.
+        seed: Of the random order.
+    """
+
+    level: int
+    limits: Limits
+    seed: int
+
+    def next(self, history: Sequence[TrialView], boots: int) -> Request | None:
+        """The next fresh boot, None when all are done or there is nothing to compare.
+
+        Args:
+            boots: Boots for all finals together.
+        """
+        arms = self._contenders(history, boots)
+        if len(arms) < 2:
+            return None
+        finals = [trial for trial in history if trial.role == "final"]
+        rounds = max(1, boots // len(arms))
+        for turn in range(rounds):
+            for arm in self._order(arms, turn):
+                if self._has_booted(arm, finals, turn) or self._is_out(arm, arms, finals, turn):
+                    continue
+                number = arm.trials[0].number
+                why = f"fresh boot {turn + 1} of {rounds} of trial {number}: only these decide"
+                return Request(dict(arm.trials[0].settings), "final", why, replicate_of=number)
+        return None
+
+    def _contenders(self, history: Sequence[TrialView], boots: int) -> list[Arm]:
+        """The best arms inside the limits, and the baseline's, as they stood before the first final."""
+        arms = pool([trial for trial in history if trial.role != "final"], self.level)
+        most = min(MOST_CONTENDERS, max(1, boots // BOOTS_PER_ARM - 1))
+        ranked = sorted(arms, key=lambda arm: arm.mean_log, reverse=True)
+        mine = [arm for arm in arms if _is_baseline(arm)]
+        best = [arm for arm in ranked if arm not in mine and self._keeps_limits(arm)]
+        return best[:most] + mine
+
+    def _keeps_limits(self, arm: Arm) -> bool:
+        return not any(
+            broken_limits(self.limits, trial.settings, measured, trial.boot)
+            for trial in arm.trials
+            if (measured := trial.at(self.level))
+        )
+
+    def _order(self, arms: Sequence[Arm], turn: int) -> list[Arm]:
+        return random.Random(f"{self.seed}:{turn}").sample(arms, len(arms))
+
+    def _has_booted(self, arm: Arm, finals: Sequence[TrialView], turn: int) -> bool:
+        return sum(1 for trial in finals if trial.worked and trial.asked == _asked(arm)) > turn
+
+    def _is_out(self, arm: Arm, arms: Sequence[Arm], finals: Sequence[TrialView], turn: int) -> bool:
+        """Settings that did not boot have lost; after two rounds so has what is clearly slower."""
+        if any(
+            trial.failure and not trial.environment_failed for trial in finals if trial.asked == _asked(arm)
+        ):
+            return True
+        if turn < _ROUNDS_BEFORE_RACING or _is_baseline(arm):
+            return False
+        booted = {final.key: final for final in pool(finals, self.level)}
+        return arm.key in booted and _clearly_beaten(booted[arm.key], list(booted.values()))
+
+
+def _is_baseline(arm: Arm) -> bool:
+    return any(trial.role == "baseline" for trial in arm.trials)
+
+
+def _asked(arm: Arm) -> Hashable:
+    return arm.trials[0].asked
+
+
+def _clearly_beaten(arm: Arm, arms: Sequence[Arm]) -> bool:
+    best = max(arms, key=lambda other: other.mean_log)
+    if best.key == arm.key:
+        return False
+    _, (_, high) = BootNoise.pooled(arms).ratio(arm, best)
+    return high < 1
