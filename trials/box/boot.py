@@ -18,7 +18,6 @@ from trials.box.setting_up import Setup
 from trials.box.tree import Rank
 
 _MIB_PER_GIB = 1024
-_SECOND_RANK_DELAY_S = 0.02
 _BALANCED_SHARE = 0.9
 
 
@@ -146,7 +145,8 @@ class SchedulerBoot:
             raise SchedulerDiedError("kv_pool", words.NO_TOKENS)
         self.seconds["kv_cache_allocation"] = self._pause(self._box.boot.kv_pool)
         if not memory.pool_fits:
-            raise self._out_of_memory("kv_pool", memory.after_weights - memory.kv, memory.pool)
+            wanted = memory.pool if memory.kv < memory.after_weights else memory.kv
+            raise self._out_of_memory("kv_pool", memory.after_pool + memory.pool, wanted)
         self._warn_of_small_pool(memory)
         dtype = (
             "torch.float8_e4m3fn"
@@ -261,9 +261,9 @@ class SchedulerBoot:
 
     def _refuse(self, refusal: Refusal) -> None:
         if refusal.others_run_out and self._rank.number != 0:
-            time.sleep(_SECOND_RANK_DELAY_S)
+            self._setup.first_death.wait()
             raise self._out_of_memory(refusal.stage, 0.1, 0.66)
-        raise SchedulerDiedError(refusal.stage, refusal.error, refusal.frames)
+        raise SchedulerDiedError(refusal.stage, refusal.error, refusal.frames, refusal.others_run_out)
 
     def _hold(self, gib: float) -> None:
         self._devices.hold(

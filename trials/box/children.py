@@ -22,6 +22,7 @@ from trials.box.wire import send
 
 _ORPHAN_LIFE_S = 160.0
 _STUBBORN_ORPHAN_LIFE_S = 600.0
+_OTHERS_FOLLOW_WITHIN_S = 1.0
 
 
 @dataclass
@@ -79,6 +80,9 @@ def _scheduler(setup: Setup, rank: Rank) -> Callable[[socket.socket], None]:
             _boot_and_serve(setup, rank, console, sock)
         except SchedulerDiedError as death:
             console.log(words.scheduler_exception(death.stage, death.error, death.frames))
+            if death.others_follow:
+                setup.first_death.tell()
+                time.sleep(_OTHERS_FOLLOW_WITHIN_S)
             os.kill(launcher, signal.SIGQUIT)
         _outlive(setup, rank, launcher)
 

@@ -24,11 +24,16 @@ _WATCHDOG_S = 300.0
 
 @dataclass
 class SchedulerDiedError(Exception):
-    """A scheduler's last words."""
+    """A scheduler's last words.
+
+    Attributes:
+        others_follow: The other ranks die of what this one did, and are heard before the launcher ends all.
+    """
 
     stage: str
     error: str
     frames: tuple[str, ...] = ()
+    others_follow: bool = False
 
 
 def strike_at_stage(setup: Setup, rank: Rank, console: Console, stage: str) -> None:

@@ -143,14 +143,16 @@ class Serving:
         info = InfoApi(self._answering, self._console, launcher.memory, startup_s)
         native = NativeApi(self._answering)
         openai = OpenAiApi(self._answering)
-        return {
+        optional: dict[tuple[str, str], Handler] = (
+            {("GET", "/metrics"): info.metrics} if self._setup.args.table.get("enable_metrics") else {}
+        )
+        return optional | {
             ("GET", "/health"): info.health,
             ("GET", "/health_generate"): info.health_generate,
             ("GET", "/model_info"): info.model_info,
             ("GET", "/get_model_info"): info.model_info,
             ("GET", "/server_info"): info.server_info,
             ("GET", "/get_server_info"): info.old_server_info,
-            ("GET", "/metrics"): info.metrics,
             ("GET", "/flush_cache"): info.flush_cache,
             ("POST", "/flush_cache"): info.flush_cache,
             ("POST", "/freeze_gc"): info.nothing,

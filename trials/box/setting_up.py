@@ -20,6 +20,21 @@ SEED_VARIABLE = "AUTOTUNE_BOX_SEED"
 VERSION_VARIABLE = "AUTOTUNE_BOX_SGLANG_VERSION"
 """Environment variable that replaces the SGLang release which the box imitates."""
 
+_MOST_RANKS = 1024
+
+
+class FirstDeath:
+    """Lets the other ranks wait until one has said its last words."""
+
+    def __init__(self) -> None:
+        self._heard, self._said = os.pipe()
+
+    def tell(self) -> None:
+        os.write(self._said, b"." * _MOST_RANKS)
+
+    def wait(self) -> None:
+        os.read(self._heard, 1)
+
 
 @dataclass
 class Setup:
@@ -39,6 +54,7 @@ class Setup:
     rng: random.Random
     faults: FaultSet = field(default_factory=FaultSet)
     free_gib: list[float] = field(default_factory=list)
+    first_death: FirstDeath = field(default_factory=FirstDeath)
 
     @property
     def linger_s(self) -> float:

@@ -130,13 +130,17 @@ def start_box(tmp_path: Path) -> Iterator[StartBox]:
         log_file = tmp_path / f"server-{len(started)}.log"
         command = [sys.executable, "-m", "trials.box", box, "--model-path", "some/model", "--port", str(port)]
         state = tmp_path / "gpus"
-        own = {"AUTOTUNE_BOX_STATE": str(state), "AUTOTUNE_BOX_FAULTS": json.dumps(faults or [])}
+        own = {
+            "AUTOTUNE_BOX_STATE": str(state),
+            "AUTOTUNE_BOX_FAULTS": json.dumps(faults or []),
+            "AUTOTUNE_BOX_TIME_SCALE": "0.0003",
+        }
         with log_file.open("wb") as log:
             process = subprocess.Popen(
                 [*command, "--tp-size", str(tp), *flags],
                 stdout=log,
                 stderr=log,
-                env={**os.environ, **own, **environment},
+                env=os.environ | own | environment,
                 start_new_session=True,
             )
         started.append(RunningBox(process, port, log_file, state))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from importlib import resources
 from pathlib import Path
 
@@ -52,3 +54,11 @@ def test_unknown_names_and_keys_are_refused_in_one_sentence(tmp_path: Path) -> N
     wrong.write_text("a = = b")
     with pytest.raises(BoxError, match="not valid TOML"):
         load_box(str(wrong))
+
+
+def test_the_box_needs_nothing_heavy() -> None:
+    heavy = ("torch", "numpy", "fastapi", "uvicorn", "aiohttp", "httpx", "optuna", "sqlalchemy")
+    imports = "import sys, trials.box.__main__, trials.box.serving"
+    code = f"{imports}; print([name for name in {heavy} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

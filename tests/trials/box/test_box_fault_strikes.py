@@ -166,7 +166,7 @@ def test_memory_that_comes_back_late(start_box: Any) -> None:
 def test_foreign_process_takes_memory_and_goes(start_box: Any) -> None:
     box = start_box(faults=[{"kind": "foreign_process", "card": 5, "mib": 30_000}])
     assert box.wait_exit() == -9
-    assert "TP0] Scheduler hit an exception" in box.log
+    assert "TP5] Scheduler hit an exception" not in box.log
     assert "The memory capacity is unbalanced. Some GPUs may be occupied by other processes." in box.log
     wait = time.monotonic() + 10
     while used_mib(box)[5] > 100:

@@ -196,7 +196,10 @@ def test_replicas_share_the_requests(start_box: Any) -> None:
     assert len(box.info()["internal_states"]) == 2
 
 
-def test_metrics(box: Any) -> None:
-    status, text = box.get("/metrics")
+def test_metrics_when_enabled(start_box: Any) -> None:
+    without = start_box(*ROOMY).wait_ready()
+    assert without.get("/metrics")[0] == 404
+    assert without.stop() == 0
+    status, text = start_box(*ROOMY, "--enable-metrics").wait_ready().get("/metrics")
     assert status == 200
     assert b'sglang:num_running_reqs{model_name="some/model"} 0' in text
