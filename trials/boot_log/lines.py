@@ -15,7 +15,7 @@ _COLOUR = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]{0,200}(?:\x07|\x
 _STAMP = re.compile(
     r"\[(?P<stamp>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)(?:[.,]\d+)?"
     r"(?P<tags>(?: [A-Z][A-Z_]*\d+)*)\] ?"
-    r"(?:(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) [\w./-]+:\d+: )?"
+    r"(?:(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) [\w./-]+:\d+: |\[(?:DEBUG|INFO|WARNING|ERROR|CRITICAL)\] )?"
 )
 _GLUED = re.compile(r"(?<=.)(?=\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[^\]]{0,40}\] )", re.DOTALL)
 _CONTAINER = re.compile(

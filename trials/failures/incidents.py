@@ -16,6 +16,7 @@ MAX_INCIDENTS = 200
 MAX_MESSAGE_LINES = 60
 """Of an exception: a failed kernel build says the reason late. A fatal line without one gets far fewer."""
 
+MAX_HALF = 4000
 MAX_TAIL_LINES = 8
 MAX_LINE = 2000
 MAX_FRAMES = 200
@@ -39,7 +40,11 @@ class Statement:
 
     @property
     def text(self) -> str:
-        return signs.without_advice("\n".join(self.lines))
+        """The message without the advice; of a very long one (compilers) the beginning and the end."""
+        text = signs.without_advice("\n".join(self.lines))
+        if len(text) <= 2 * MAX_HALF:
+            return text
+        return f"{text[:MAX_HALF]}\n{text[-MAX_HALF:]}"
 
 
 @dataclass

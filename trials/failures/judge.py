@@ -32,21 +32,19 @@ class Finding:
 
 def recognise(incident: Incident, situation: Situation) -> Finding:
     """Try every exception of the incident, the likeliest cause first, against every family in order."""
-    cases = [Case(statement.text, incident, situation) for statement in incident.by_weight()]
-    echo: Finding | None = None
-    for case in cases:
-        for family in FAMILIES:
-            match = family.match(case)
-            if match is None:
-                continue
-            finding = Finding(case, family, match)
-            if not family.consequence:
-                return finding
-            echo = echo or finding
-            break
-    if echo is not None:
-        return echo
-    return Finding(cases[0] if cases else Case(incident.header, incident, situation), None, None)
+    findings = [_named(Case(statement.text, incident, situation)) for statement in incident.by_weight()]
+    findings = findings or [_named(Case(incident.header, incident, situation))]
+    causes = (finding for finding in findings if finding.family is not None and not finding.consequence)
+    echoes = (finding for finding in findings if finding.consequence)
+    return next(causes, None) or next(echoes, None) or findings[0]
+
+
+def _named(case: Case) -> Finding:
+    for family in FAMILIES:
+        match = family.match(case)
+        if match is not None:
+            return Finding(case, family, match)
+    return Finding(case, None, None)
 
 
 def decide(incidents: Sequence[Incident], situation: Situation) -> Finding | None:
@@ -55,20 +53,20 @@ def decide(incidents: Sequence[Incident], situation: Situation) -> Finding | Non
     The first exception by time over all ranks decides, whether we know it or not. Only an echo of another
     failure gives way to a later one, and only a traceback that may have been caught to one that was not.
     """
-    in_time = sorted(incidents, key=lambda incident: (incident.stamp, incident.number))
-    findings = [recognise(incident, situation) for incident in in_time]
-    fatal = [finding for finding in findings if finding.strong and not finding.consequence]
-    known = [finding for finding in findings if finding.family is not None]
-    causes = [finding for finding in known if not finding.consequence]
-    if fatal:
-        first = fatal[0]
-        if first.family is None:
-            earlier = (cause for cause in causes if findings.index(cause) < findings.index(first))
-            return next(earlier, first)
-        return first
-    return next(iter([*causes, *_first_unknown(findings), *known]), None)
-
-
-def _first_unknown(findings: Sequence[Finding]) -> list[Finding]:
-    """An unrecognised exception says more than the echo of it: it is quoted."""
-    return [finding for finding in findings if finding.family is None and finding.case.incident.frames]
+    causes: list[Finding] = []
+    unknown: list[Finding] = []
+    echoes: list[Finding] = []
+    for incident in sorted(incidents, key=lambda incident: (incident.stamp, incident.number)):
+        finding = recognise(incident, situation)
+        if finding.family is None:
+            if finding.strong:
+                return causes[0] if causes else finding
+            unknown.append(finding)
+        elif finding.consequence:
+            echoes.append(finding)
+        elif finding.strong:
+            return finding
+        else:
+            causes.append(finding)
+    quotable = [finding for finding in unknown if finding.case.incident.frames]
+    return next(iter([*causes, *quotable, *echoes]), None)

@@ -33,6 +33,7 @@ _LITERALS: Final[tuple[bytes, ...]] = (
     b"not found",
     b"No such file",
     b"NCCL WARN",
+    b"ProcessGroupNCCL.cpp",
     b"OCI ",
     b"docker: ",
     b"podman: ",

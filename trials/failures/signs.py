@@ -47,6 +47,7 @@ INCIDENTS: Final[tuple[tuple[Strength, str, str], ...]] = (
     ("weak", "can't open file", r"\S*python[\d.]*: can't open file"),
     ("weak", "nvidia-container-cli", r"nvidia-container-cli: "),
     ("weak", "OCI runtime", r"OCI runtime \w+ failed"),
+    ("weak", "ProcessGroupNCCL.cpp", r"\[E\S+ [\d:.]+ ProcessGroupNCCL\.cpp:\d+\]"),
     ("weak", "NCCL WARN", r".{0,80}NCCL WARN .{0,200}(?:failed|error|fault)"),
     ("weak", "rror: ", r"(?:RuntimeError|CUDA error|NCCL error): "),
 )

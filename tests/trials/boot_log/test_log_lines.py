@@ -17,6 +17,7 @@ from trials.boot_log import split_lines
         ("[2026-11-29 15:13:41,123 TP0] hello", "TP0"),
         ("[2026-11-29 15:13:41.123] hello", ""),
         ("[2026-02-22 12:08:05] INFO engine.py:156: hello", ""),
+        ("[2026-02-22 12:08:05 TP2] [ERROR] hello", "TP2"),
         ("[2026-02-22 12:08:05 TP2] WARNING managers/scheduler.py:99: hello", "TP2"),
     ],
 )

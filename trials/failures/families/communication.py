@@ -26,6 +26,7 @@ COMMUNICATION: Final[tuple[Family, ...]] = (
         kind=_KIND,
         signs=(
             r"Watchdog caught collective operation timeout",
+            r"(?:failure|timeout\)) detected by watchdog at work|Timeout at NCCL work",
             r"(?:NCCL|collective) (?:operation )?time-?d? ?out",
             r"ProcessGroupNCCL.{0,120}timed out",
             r"Timed out waiting \d+ms for (?:recv|send)",

@@ -109,15 +109,16 @@ KERNELS: Final[tuple[Family, ...]] = (
         name="architecture refused by name",
         kind=_KIND,
         signs=(
-            r"(?P<sentence>[^\n]*(?:requires?|needs?|supports?|supported|available|works|runs)"
+            r"(?m:^)(?P<sentence>.*(?:requires?|needs?|supports?|supported|available|works|runs)"
             r"(?: only)?(?: on| by| for| with| at least)?[^\n]{0,40}?"
             r"\b(?:SM ?>?=? ?\d{2,3}\w?|sm_?\d{2,3}\w?|SM\d+X|Hopper|Blackwell|Ampere|"
-            r"[Cc]ompute [Cc]apability)\b[^\n]*)",
-            r"(?P<sentence>[^\n]*(?:SM ?\d{2,3}\w?|sm_?\d{2,3}\w?|Hopper|Blackwell|"
+            r"[Cc]ompute [Cc]apability)\b.*)",
+            r"(?m:^)(?P<sentence>.*(?:SM ?\d{2,3}\w?|sm_?\d{2,3}\w?|Hopper|Blackwell|"
             r"[Cc]ompute capability [\d.]+)"
-            r"[^\n]{0,60}(?:is|are) (?:not|un)[ -]?(?:supported|available)[^\n]*)",
-            r"(?P<sentence>[^\n]*(?:not supported|unsupported) (?:on|for|by) "
-            r"[^\n]{0,40}(?:SM ?\d{2,3}|sm_?\d{2,3}|Hopper|Blackwell|[Cc]ompute [Cc]apability)[^\n]*)",
+            r"[^\n]{0,60}(?:is|are) (?:not|un)[ -]?(?:supported|available).*)",
+            r"(?m:^)(?P<sentence>.*\bon (?:Ampere|Ada|Hopper|Blackwell|SM ?\d{2,3}).{0,40}only supports?.*)",
+            r"(?m:^)(?P<sentence>.*(?:not supported|unsupported) (?:on|for|by) "
+            r"[^\n]{0,40}(?:SM ?\d{2,3}|sm_?\d{2,3}|Hopper|Blackwell|[Cc]ompute [Cc]apability).*)",
         ),
         says="`requires SM90 or SM10X`, `only supported on Blackwell`, `SM>=80 and SM<=90`",
         summary="A kernel refuses this GPU: {sentence}",

@@ -36,7 +36,7 @@ SETTINGS: Final[tuple[Family, ...]] = (
         name="sizes do not divide",
         kind=_KIND,
         signs=(
-            r"(?P<sentence>[^\n]*(?:is not|must be|should be|needs to be|not) (?:evenly )?divisible[^\n]*)",
+            r"(?m:^)(?P<sentence>.*(?:is not|must be|should be|needs to be|not) (?:evenly )?divisible.*)",
         ),
         says="`20 is not divisible by 8`, `tp_size must be divisible by ...`",
         summary="The layout does not divide the model: {sentence}",
@@ -85,7 +85,7 @@ SETTINGS: Final[tuple[Family, ...]] = (
         kind=_KIND,
         signs=(
             r"has no attribute 'hot_token_id'",
-            r"has no attribute 'set_eagle3_layers_to_capture'",
+            r"has no attribute 'set_(?:embed|eagle3_layers_to_capture)'",
             r"speculative_draft_model_path.{0,80}(?:required|must|None|specif|set)",
             r"(?:requires?|needs?) (?:a )?(?:draft model|--speculative-draft-model-path)",
         ),
@@ -102,6 +102,15 @@ SETTINGS: Final[tuple[Family, ...]] = (
         says="`... object has no attribute 'hot_token_id'` with a draft model given",
         summary="The draft model is not of the kind that this algorithm needs.",
         means="EAGLE3 needs an EAGLE-3 head.",
+        remedies=(Advice("speculative_algorithm", "change"),),
+    ),
+    Family(
+        name="target without hooks for speculation",
+        kind=_KIND,
+        signs=(r"has no attribute '(?:get_embed_and_head|set_eagle3_layers_to_capture|set_embed\w*)'",),
+        says="`... object has no attribute 'set_eagle3_layers_to_capture'` with a draft model given",
+        summary="SGLang's code for this target model does not support this speculative algorithm.",
+        means="The model's class lacks the hooks that the draft worker calls.",
         remedies=(Advice("speculative_algorithm", "change"),),
     ),
     Family(
@@ -150,8 +159,8 @@ SETTINGS: Final[tuple[Family, ...]] = (
         name="assertion about an all-to-all back end",
         kind=_KIND,
         signs=(
-            r"(?P<sentence>(?:AssertionError|ValueError)[^\n]*(?:a2a|A2A|all-?to-?all|alltoall)[^\n]*)",
-            r"(?P<sentence>(?:AssertionError|ValueError)[^\n]*(?:[Mm][Oo][Ee][ _-]runner|fused_moe)[^\n]*)",
+            r"(?P<sentence>(?:AssertionError|ValueError)[^\n]*(?:a2a|A2A|all-?to-?all|alltoall).*)",
+            r"(?P<sentence>(?:AssertionError|ValueError)[^\n]*(?:[Mm][Oo][Ee][ _-]runner|fused_moe).*)",
         ),
         says="`AssertionError: Flashinfer MoE A2A is only supported with ...`",
         summary="The MoE back ends do not go together: {sentence}",
@@ -166,15 +175,16 @@ SETTINGS: Final[tuple[Family, ...]] = (
         name="back ends do not go together",
         kind=_KIND,
         signs=(
-            r"(?P<sentence>[^\n]*(?:is|are) (?:not compatible|incompatible|mutually exclusive)[^\n]*)",
-            r"(?P<sentence>[^\n]*(?:cannot|can't|can not|must not|should not) be "
-            r"(?:used|enabled|set|combined|specified)[^\n]*)",
-            r"(?P<sentence>[^\n]*(?:does not|doesn't|do not) (?:yet )?support[^\n]*)",
-            r"(?P<sentence>[^\n]*(?:is|are) not (?:yet |currently )?(?:supported|implemented)[^\n]*)",
-            r"(?P<sentence>[^\n]*(?:only supports?|only works|is only (?:supported|available))[^\n]*)",
-            r"(?P<sentence>[^\n]*\b(?:[Pp]lease (?:set|use|specify|disable|enable|add|remove) "
-            r"(?:`|'|\")?--?\w[\w-]+)[^\n]*)",
-            r"(?P<sentence>[^\n]*'\w*Attn(?:ention)?Backend' object has no attribute[^\n]*)",
+            r"(?m:^)(?P<sentence>.*(?:is|are) (?:not compatible|incompatible|mutually exclusive).*)",
+            r"(?m:^)(?P<sentence>.*(?:cannot|can't|can not|must not|should not) be "
+            r"(?:used|enabled|set|combined|specified).*)",
+            r"(?m:^)(?P<sentence>.*(?:does not|doesn't|do not) (?:yet )?support.*)",
+            r"(?m:^)(?P<sentence>.*(?:is|are) not (?:yet |currently )?(?:supported|implemented).*)",
+            r"(?m:^)(?P<sentence>.*(?:only supports?|only works|is only (?:supported|available)).*)",
+            r"(?m:^)(?P<sentence>.*(?:expects?|must|should|needs to) [^\n]{0,40}\bone of\b.*)",
+            r"(?m:^)(?P<sentence>.*\b(?:[Pp]lease (?:set|use|specify|disable|enable|add|remove) "
+            r"(?:`|'|\")?--?\w[\w-]+).*)",
+            r"(?m:^)(?P<sentence>.*'\w*Attn(?:ention)?Backend' object has no attribute.*)",
         ),
         says="`... is not compatible with ...`, `... does not support ...`, `... only supports ...`, "
         "`'...AttnBackend' object has no attribute ...`",
