@@ -97,7 +97,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pairs", type=int, default=10)
     parser.add_argument("--streams", type=int, default=8)
-    parser.add_argument("--tokens", type=int, default=256)
+    parser.add_argument("--tokens", type=int, default=1024)
     options = parser.parse_args()
     short = [
         p for p in load_prompts() if len(p.messages) == 1 and len(p.messages[0].content) < LONGEST_PROMPT
