@@ -14,7 +14,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from autotune.search import SearchSpace
-from autotune.spec_paths import missing_paths, portable, with_absolute_paths
+from autotune.spec_paths import path_complaints, portable, with_absolute_paths
 from autotune.spec_problems import Complaint, SpecError, SpecProblem, key_text, validation_complaints
 from autotune.spec_rules import known_good_complaints, plan_complaints
 from autotune.spec_space import space_complaints
@@ -191,7 +191,7 @@ def _build(file: Path, text: str, written: Mapping[str, Any]) -> StudySpec:
     space = SearchSpace.from_dict(parts.space)
     complaints += plan_complaints(server, space, parts.bench)
     complaints += known_good_complaints(space, parts.known_good)
-    complaints += missing_paths(server, parts.bench)
+    complaints += path_complaints(server, parts.bench)
     if complaints:
         raise _ComplaintsError(complaints)
     same = {name: getattr(parts, name) for name in _SAME_SECTIONS}

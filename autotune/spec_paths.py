@@ -12,9 +12,10 @@ from typing import Any
 
 from autotune.spec_problems import Complaint
 from autotune.toml_lines import KeyPath, key_lines
+from trials.prompts import PromptFileError, load_prompts
+from trials.prompts.reader import BUILTIN
 from trials.settings import BenchPlan, ServerPlan
 
-BUILTIN_PROMPTS = "builtin"
 _MARKED_AS_PATH = ("/", "./", "../", "~")
 _MODEL_KEYS: tuple[KeyPath, ...] = (("server", "model_path"), ("speculation", "draft_model_path"))
 _PATH_KEYS: tuple[KeyPath, ...] = (
@@ -49,17 +50,22 @@ def portable(text: str, folder: Path) -> str:
     return "".join(lines)
 
 
-def missing_paths(server: ServerPlan, bench: BenchPlan) -> Iterator[Complaint]:
-    """Paths that must exist on this machine and do not; a container's and a box's models need not."""
+def path_complaints(server: ServerPlan, bench: BenchPlan) -> Iterator[Complaint]:
+    """Files and folders that must be usable on this machine and are not; a container's models need not."""
     if server.command is not None:
         for key, path in zip(_MODEL_KEYS, (server.model_path, server.draft_model_path), strict=True):
             if path is not None and path.startswith("/") and not Path(path).exists():
                 yield Complaint(key, f"there is no {path}; write the model's folder or its name on the hub")
     if server.box is not None and server.box.startswith("/") and not Path(server.box).is_file():
         yield Complaint(("server", "box"), f"there is no file {server.box}; write a box's name or its file")
-    if bench.prompts != BUILTIN_PROMPTS and not Path(bench.prompts).is_file():
+    if bench.prompts != BUILTIN and not Path(bench.prompts).is_file():
         message = f'there is no file {bench.prompts}; write "builtin" or the path of a JSONL file'
         yield Complaint(("bench", "prompts"), message)
+    elif bench.prompts != BUILTIN:
+        try:
+            load_prompts(bench.prompts)
+        except PromptFileError as error:
+            yield Complaint(("bench", "prompts"), str(error))
 
 
 def _relative_paths(document: Mapping[str, Any], folder: Path) -> Iterator[tuple[KeyPath, str]]:
@@ -82,7 +88,7 @@ def _at_home(path: str) -> Path:
 
 def _is_path(key: KeyPath, value: str, folder: Path) -> bool:
     if key == ("bench", "prompts"):
-        return value != BUILTIN_PROMPTS
+        return value != BUILTIN
     if value.startswith(_MARKED_AS_PATH):
         return True
     if key == ("server", "box"):

@@ -17,7 +17,9 @@ from autotune.export.from_study import NothingToExportError
 from autotune.night.lock import StudyIsRunningError
 from autotune.spec import SpecError
 from db.errors import StudyFileError
+from trials.container_runtime import ContainerError
 from trials.flags import CatalogueError
+from trials.gpus import GpuProbeError
 from trials.problems import SettingError
 
 FAILED, BAD_INPUT, NOTHING_FOUND, INTERRUPTED = 1, 2, 3, 130
@@ -29,6 +31,8 @@ _EXIT_CODES: dict[type[Exception], int] = {
     SettingError: BAD_INPUT,
     NothingToExportError: NOTHING_FOUND,
     StudyIsRunningError: FAILED,
+    ContainerError: FAILED,
+    GpuProbeError: FAILED,
 }
 
 

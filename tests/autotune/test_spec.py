@@ -66,7 +66,7 @@ def test_paths_are_relative_to_the_file_and_hub_names_stay(
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     (tmp_path / "home/model").mkdir(parents=True)
     (tmp_path / "draft").mkdir()
-    (tmp_path / "prompts.jsonl").touch()
+    (tmp_path / "prompts.jsonl").write_text('{"prompt": "Hello"}\n')
     text = GOOD.replace('"org/model"', '"~/model"')
     text += '[speculation]\ndraft_model_path = "draft"\n[bench]\nprompts = "prompts.jsonl"\n'
     spec = load(tmp_path, text)
@@ -241,6 +241,13 @@ def test_unreadable_files(tmp_path: Path, content: bytes | None, sentence: str) 
         file.write_bytes(content)
     with pytest.raises(SpecError, match=sentence):
         StudySpec.load(file)
+
+
+def test_a_broken_line_of_the_prompts_is_named(tmp_path: Path) -> None:
+    (tmp_path / "prompts.jsonl").write_text('{"prompt": "Hello"}\nHello\n')
+    (problem,) = problems(tmp_path, GOOD + '[bench]\nprompts = "prompts.jsonl"\n')
+    assert problem.startswith("study.toml:9: [bench] prompts: ")
+    assert "prompts.jsonl line 2: not JSON" in problem
 
 
 def test_a_folder_is_no_study_file(tmp_path: Path) -> None:
