@@ -1,8 +1,8 @@
 """An analytic box: what a real boot would answer, as arithmetic. For benchmarks of samplers only.
 
 Every figure is invented, of the size that machines with eight cards show. A box answers settings with what
-the product would store on the trial: value, ``boot`` and ``measurements``, or ``failure``; and the cost of the
-boot in units of a good one.
+the product would store on the trial: value, ``boot`` and ``measurements``, or ``failure``; and the cost of
+the boot in units of a good one.
 """
 
 from __future__ import annotations

@@ -96,7 +96,7 @@ KIMI = AnalyticBox(
             "flashinfer_fusion": 0.7,
             "torch_symm_mem": 0.8,
             "mscclpp": 0.9,
-        },  # fmt: skip
+        },
         factors={
             "flag.attention-backend": {"flashinfer": 1.0, "triton": 1.12, "trtllm_mha": 0.95},
             "flag.moe-runner-backend": {
@@ -152,7 +152,7 @@ DENSE_BUSY = replace(
             "flashinfer_fusion": 0.55,
             "torch_symm_mem": 0.62,
             "mscclpp": 0.8,
-        },  # fmt: skip
+        },
         accept={"EAGLE3": 0.3, "EAGLE": 0.05},
         verify=0.06,
         draft_ms=1.4,
