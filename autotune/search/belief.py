@@ -11,6 +11,7 @@ import numpy as np
 from autotune.search.codec import Codec, Matrix
 from autotune.search.history import History, Observation
 from autotune.search.limits import satisfies
+from autotune.search.memory import MemoryWindow
 from autotune.search.objective import GaussianProcess, ScalePrior, few_enough
 from autotune.search.space import Key
 
@@ -34,11 +35,14 @@ class Belief:
     Args:
         codec: Of the space.
         history: With at least one measured boot.
+        window: The memory window, which says what is left for the KV pool.
         limits: What a winner must keep.
     """
 
-    def __init__(self, codec: Codec, history: History, limits: Mapping[str, float]) -> None:
-        self._codec = codec
+    def __init__(
+        self, codec: Codec, history: History, window: MemoryWindow, limits: Mapping[str, float]
+    ) -> None:
+        self._codec, self._window = codec, window
         measured = [seen for seen in history.ended("good", "stopped") if seen.score is not None]
         self.noise = replicate_noise(codec, measured, history.logarithmic)
         self._process = self._fit(measured)
@@ -68,7 +72,7 @@ class Belief:
     def _fit(self, measured: Sequence[Observation], *, open_minded: bool = False) -> GaussianProcess:
         scores = np.array([seen.score for seen in measured], dtype=float)
         kept = few_enough(scores)
-        units = self._codec.unit(self._codec.values_of([measured[at].settings for at in kept]))
+        units = self._window.inputs(self._codec.values_of([measured[at].settings for at in kept]))
         noise = np.array([measured[at].noise for at in kept])
         return GaussianProcess(
             units, scores[kept], noise, self._codec.categorical, self.noise, open_minded=open_minded
@@ -76,7 +80,9 @@ class Belief:
 
     def _imagine(self, pending: Sequence[Observation]) -> list[Observation]:
         """Running boots at their posterior mean (Ginsbourger et al. 2010, the believer)."""
-        mean, _ = self.predict(self._codec.unit(self._codec.values_of([seen.settings for seen in pending])))
+        mean, _ = self.predict(
+            self._window.inputs(self._codec.values_of([seen.settings for seen in pending]))
+        )
         return [
             Observation(seen.number, seen.settings, "good", score=float(score))
             for seen, score in zip(pending, mean, strict=True)
@@ -84,7 +90,9 @@ class Belief:
 
     def _rank(self, measured: Sequence[Observation], limits: Mapping[str, float]) -> list[Standing]:
         """Best first, one per settings, those that keep the limits before those that do not."""
-        mean, _ = self.predict(self._codec.unit(self._codec.values_of([seen.settings for seen in measured])))
+        mean, _ = self.predict(
+            self._window.inputs(self._codec.values_of([seen.settings for seen in measured]))
+        )
         order = sorted(
             range(len(measured)),
             key=lambda at: (not satisfies(measured[at], limits), -mean[at], measured[at].number),

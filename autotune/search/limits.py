@@ -12,6 +12,7 @@ import numpy as np
 from autotune.search.censored import chance_below
 from autotune.search.codec import Codec, Matrix
 from autotune.search.history import Observation
+from autotune.search.memory import MemoryWindow
 from autotune.search.objective import GaussianProcess, ScalePrior, few_enough
 
 Figure: TypeAlias = Callable[[Observation], float | None]
@@ -90,17 +91,22 @@ class LimitModel:
 
     Args:
         codec: Of the space.
+        window: The memory window.
         good: Boots that were measured.
         limits: As ``check_limits`` returns them.
     """
 
-    def __init__(self, codec: Codec, good: Sequence[Observation], limits: Mapping[str, float]) -> None:
+    def __init__(
+        self, codec: Codec, window: MemoryWindow, good: Sequence[Observation], limits: Mapping[str, float]
+    ) -> None:
         self._models = [
-            model for name, bound in limits.items() if (model := _fit(codec, good, name, bound)) is not None
+            model
+            for name, bound in limits.items()
+            if (model := _fit(codec, window, good, name, bound)) is not None
         ]
 
     def chances(self, units: Matrix) -> Matrix:
-        """Of settings given as ``Codec.unit`` gives them."""
+        """Of settings given as ``MemoryWindow.inputs`` gives them."""
         together = np.ones(len(units))
         for model in self._models:
             mean, deviation = model.process.predict(units)
@@ -109,13 +115,15 @@ class LimitModel:
         return together
 
 
-def _fit(codec: Codec, good: Sequence[Observation], name: str, bound: float) -> _Model | None:
+def _fit(
+    codec: Codec, window: MemoryWindow, good: Sequence[Observation], name: str, bound: float
+) -> _Model | None:
     read, sign = FIGURES[name]
     seen = [(one.settings, figure) for one in good if (figure := read(one)) is not None and figure > 0]
     if len(seen) < _FEWEST or all(figure == seen[0][1] for _, figure in seen):
         return None
     figures = np.log([figure for _, figure in seen])
     kept = few_enough(sign * figures)
-    units = codec.unit(codec.values_of([seen[at][0] for at in kept]))
+    units = window.inputs(codec.values_of([seen[at][0] for at in kept]))
     process = GaussianProcess(units, figures[kept], np.ones(len(kept)), codec.categorical, ScalePrior(0.05))
     return _Model(process, math.log(bound), sign)

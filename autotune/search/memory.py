@@ -36,6 +36,7 @@ _SEEN_SCATTER = 0.003
 _BOUND_SCATTER = 0.006
 _DEVIATIONS = {LAYOUT: 0.12, ALGORITHM: 0.06, ALL_REDUCE: 0.015}
 _OTHER_DEVIATION = 0.004
+_LEAST_POOL = 0.005
 
 
 def card_gib(seen: Observation) -> float | None:
@@ -111,6 +112,19 @@ class MemoryWindow:
             return MemoryChances(np.ones(len(values)), start_up, serving)
         pool = chance_below(fraction, *self._pool.predict(self._static_features(values)))
         return MemoryChances(pool, start_up, serving)
+
+    def inputs(self, values: Matrix) -> Matrix:
+        """``Codec.unit`` with the memory fraction replaced by what it leaves for the KV pool.
+
+        That is what throughput depends on, whatever weights and draft take; on a logarithmic scale, 0 to 1.
+        """
+        units = self._codec.unit(values)
+        at = self._codec.index(FRACTION)
+        if at is not None:
+            least, _ = self._pool.predict(self._static_features(values))
+            share = np.clip(values[:, at] - least, _LEAST_POOL, 1.0)
+            units[:, at] = np.log(share / _LEAST_POOL) / -np.log(_LEAST_POOL)
+        return units
 
     def _fraction(self, values: Matrix) -> Matrix:
         at = self._codec.index(FRACTION)

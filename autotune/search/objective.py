@@ -1,9 +1,10 @@
 """The objective: a small Gaussian process over mixed settings.
 
 Throughput is roughly a product of what each setting contributes, so its logarithm is a sum: the kernel is one
-term per setting (Duvenaud et al. 2011, additive Gaussian processes) plus one over all settings together for
-what does not add up. Numbers use a squared exponential, categories equality. Hyperparameters are the maximum
-of marginal likelihood times prior (Rasmussen & Williams 2006, sections 2.2 and 5.4).
+term per setting and one per pair of them (Duvenaud et al. 2011, additive Gaussian processes of first and
+second order) plus one over all settings together for the rest. Numbers use a squared exponential, categories
+equality. Hyperparameters are the maximum of marginal likelihood times prior (Rasmussen & Williams 2006,
+sections 2.2 and 5.4).
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ MAX_POINTS = 250
 """Beyond this many boots the best and the latest stand for all: a proposal must stay below 2 s."""
 
 _ADDITIVE_LENGTH = 0.35
-_START_TERM, _START_RATE, _START_JOINT = 0.05, 0.1, 0.5
-_SPREAD_TERM, _SPREAD_RATE, _SPREAD_JOINT = 1.2, 1.0, 1.0
+_START_TERM, _START_RATE, _START_JOINT, _START_PAIRS = 0.07, 0.1, 0.2, 2.0
+_SPREAD_TERM, _SPREAD_RATE, _SPREAD_JOINT, _SPREAD_PAIRS = 1.2, 1.0, 1.0, 1.0
 _JITTER = 1e-8
 _IMAGINED = 3
 
@@ -39,6 +40,16 @@ class ScalePrior:
     deviation: float = 0.02
     certainty: int = 0
     spread: float = 0.3
+
+
+@dataclass(frozen=True)
+class _Kernel:
+    """Covariance, and the parts that its gradient needs."""
+
+    total: Matrix
+    alone: Matrix
+    pairs: Matrix
+    together: Matrix
 
 
 class GaussianProcess:
@@ -70,7 +81,7 @@ class GaussianProcess:
         self._prior = prior or ScalePrior()
         same, apart = self._compare(units, units)
         self._theta = self._start()[0] if open_minded else self._fit(same, apart)
-        kernel, _ = self._kernel(self._theta, same, apart)
+        kernel = self._kernel(self._theta, same, apart).total
         self._lower = cho_factor(kernel + self._noise_diagonal(self._theta), lower=True)
         self._alpha = cho_solve(self._lower, self._targets)
 
@@ -82,10 +93,10 @@ class GaussianProcess:
     def predict(self, units: Matrix) -> tuple[Matrix, Matrix]:
         """Mean and standard deviation of the noise-free score."""
         same, apart = self._compare(units, self._units)
-        cross, _ = self._kernel(self._theta, same, apart)
+        cross = self._kernel(self._theta, same, apart).total
         half = solve_triangular(self._lower[0], cross.T, lower=True)
-        columns = self._columns
-        spread = float(np.sum(np.exp(self._theta[:columns])) + np.exp(self._theta[2 * columns])) + 1.0
+        ones = np.ones((self._columns, 1, 1))
+        spread = float(self._kernel(self._theta, ones, 0.0 * ones).total[0, 0])
         variance = np.maximum(spread - np.sum(half**2, axis=0), 1e-10)
         return self._centre + self._scale * (cross @ self._alpha), self._scale * np.sqrt(variance)
 
@@ -111,16 +122,15 @@ class GaussianProcess:
             apart[at] = 4.0 * gap**2
         return same, apart
 
-    def _kernel(self, theta: Matrix, same: Matrix, apart: Matrix) -> tuple[Matrix, Matrix]:
-        """Covariance and its joint part. The constant term stands for an unknown mean."""
+    def _kernel(self, theta: Matrix, same: Matrix, apart: Matrix) -> _Kernel:
+        """Covariance and its parts. The constant term stands for an unknown mean."""
         columns = self._columns
-        terms, rates, joint = (
-            np.exp(theta[:columns]),
-            np.exp(theta[columns : 2 * columns]),
-            np.exp(theta[2 * columns]),
-        )
+        terms, rates = np.exp(theta[:columns]), np.exp(theta[columns : 2 * columns])
+        joint, paired = np.exp(theta[2 * columns : 2 * columns + 2])
+        alone = np.tensordot(terms, same, axes=1)
+        pairs = 0.5 * paired * (alone**2 - np.tensordot(terms**2, same**2, axes=1))
         together = joint * np.exp(-np.tensordot(rates, apart, axes=1))
-        return 1.0 + np.tensordot(terms, same, axes=1) + together, together
+        return _Kernel(1.0 + alone + pairs + together, alone, pairs, together)
 
     def _noise_diagonal(self, theta: Matrix) -> Matrix:
         return np.diag(np.exp(theta[-1]) * self._noise + _JITTER)
@@ -129,14 +139,16 @@ class GaussianProcess:
         """Prior means and standard deviations of the log hyperparameters."""
         columns = self._columns
         noise = 2.0 * np.log(self._prior.deviation / self._scale)
-        means = [
-            *[np.log(_START_TERM)] * columns,
-            *[np.log(_START_RATE)] * columns,
-            np.log(_START_JOINT),
-            noise,
-        ]
+        wide = [np.log(_START_JOINT), np.log(_START_PAIRS)]
+        means = [*[np.log(_START_TERM)] * columns, *[np.log(_START_RATE)] * columns, *wide, noise]
         certain = 1.0 / np.sqrt(1.0 + self._prior.certainty)
-        spreads = [*[_SPREAD_TERM] * columns, *[_SPREAD_RATE] * columns, _SPREAD_JOINT, certain]
+        spreads = [
+            *[_SPREAD_TERM] * columns,
+            *[_SPREAD_RATE] * columns,
+            _SPREAD_JOINT,
+            _SPREAD_PAIRS,
+            certain,
+        ]
         return np.array(means), np.array(spreads)
 
     def _fit(self, same: Matrix, apart: Matrix) -> Matrix:
@@ -158,25 +170,33 @@ class GaussianProcess:
         self, theta: Matrix, same: Matrix, apart: Matrix, means: Matrix, spreads: Matrix
     ) -> tuple[float, Matrix]:
         """Minus the log posterior of the hyperparameters, and its gradient."""
-        kernel, together = self._kernel(theta, same, apart)
+        kernel = self._kernel(theta, same, apart)
         try:
-            factor = cho_factor(kernel + self._noise_diagonal(theta), lower=True)
+            factor = cho_factor(kernel.total + self._noise_diagonal(theta), lower=True)
         except np.linalg.LinAlgError:
             return 1e10, np.zeros_like(theta)
         alpha = cho_solve(factor, self._targets)
-        inverse = cho_solve(factor, np.eye(len(alpha)))
-        pull = 0.5 * (inverse - np.outer(alpha, alpha))
-        columns = self._columns
-        gradient = np.empty_like(theta)
-        flat = pull.ravel()
-        gradient[:columns] = np.exp(theta[:columns]) * (same.reshape(columns, -1) @ flat)
-        rates = np.exp(theta[columns : 2 * columns])
-        gradient[columns : 2 * columns] = -rates * (apart.reshape(columns, -1) @ (pull * together).ravel())
-        gradient[2 * columns] = np.sum(pull * together)
-        gradient[-1] = np.exp(theta[-1]) * np.sum(np.diag(pull) * self._noise)
+        pull = 0.5 * (cho_solve(factor, np.eye(len(alpha))) - np.outer(alpha, alpha))
         away = (theta - means) / spreads
         loss = 0.5 * self._targets @ alpha + np.sum(np.log(np.diag(factor[0]))) + 0.5 * away @ away
-        return float(loss), gradient + away / spreads
+        return float(loss), self._gradient(theta, kernel, same, apart, pull) + away / spreads
+
+    def _gradient(self, theta: Matrix, kernel: _Kernel, same: Matrix, apart: Matrix, pull: Matrix) -> Matrix:
+        """Of the marginal likelihood, by the chain rule over the kernel's parts."""
+        columns = self._columns
+        terms, paired = np.exp(theta[:columns]), np.exp(theta[2 * columns + 1])
+        flat = same.reshape(columns, -1)
+        alone = flat @ (pull * (1.0 + paired * kernel.alone)).ravel()
+        squares = (flat**2) @ pull.ravel()
+        gradient = np.empty_like(theta)
+        gradient[:columns] = terms * (alone - paired * terms * squares)
+        rates = np.exp(theta[columns : 2 * columns])
+        weighted = (pull * kernel.together).ravel()
+        gradient[columns : 2 * columns] = -rates * (apart.reshape(columns, -1) @ weighted)
+        gradient[2 * columns] = np.sum(weighted)
+        gradient[2 * columns + 1] = np.sum(pull * kernel.pairs)
+        gradient[-1] = np.exp(theta[-1]) * np.sum(np.diag(pull) * self._noise)
+        return gradient
 
 
 def _usual_spread(scores: Matrix, usual: float) -> float:

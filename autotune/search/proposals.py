@@ -15,6 +15,7 @@ from autotune.search.codec import Codec, Matrix, Rows
 from autotune.search.feasibility import Feasibility
 from autotune.search.history import History
 from autotune.search.limits import LimitModel
+from autotune.search.memory import MemoryWindow
 from autotune.search.parameters import Settings, Value
 from autotune.search.preflight import Preflight
 from autotune.search.space import Key
@@ -23,6 +24,7 @@ _PARENTS = 8
 _CLIMBS, _CLIMBERS, _NO_GAIN = 12, 2, 1e-3
 _REPLICATE_AFTER = 20
 _REPLICATE_EVERY = 30
+_WORTHWHILE = 1.0
 _CURIOSITY, _PARSIMONY = 0.7, 0.01
 _LARGEST_ENUMERATION = 50_000
 _INTERVAL = 1.96
@@ -110,9 +112,10 @@ class Proposer:
     ) -> None:
         self._codec, self._history, self._judge, self._preflight = codec, history, judge, preflight
         self._forbidden, self._rng, self._exploring = forbidden, rng, exploring
+        self._window = MemoryWindow(codec, history.ended("good", "stopped", "crash"))
         measured = [seen for seen in history.ended("good", "stopped") if seen.score is not None]
-        self._belief = Belief(codec, history, limits) if measured else None
-        self._limits = LimitModel(codec, history.ended("good"), limits)
+        self._belief = Belief(codec, history, self._window, limits) if measured else None
+        self._limits = LimitModel(codec, self._window, history.ended("good"), limits)
         self._parents = self._parent_rows()
         tried = codec.values_of(
             [seen.settings for seen in history.ended("good", "stopped", "crash", "pending")]
@@ -162,9 +165,10 @@ class Proposer:
         if self._belief is None:
             promise = np.zeros(len(rows))
             return _Scored(rows, np.log(feasible.boots + 1e-12), promise, feasible.boots)
-        units = self._codec.unit(values)
+        units = self._window.inputs(values)
         mean, deviation = self._belief.wonder(units) if self._exploring else self._belief.predict(units)
-        promise = log_expected_improvement(mean, deviation, self._belief.incumbent.mean)
+        goal = self._belief.incumbent.mean + _WORTHWHILE * self._belief.noise.deviation
+        promise = log_expected_improvement(mean, deviation, goal)
         score = worth(promise, feasible.boots, self._limits.chances(units), feasible.cost)
         score = score + self._curiosity(values) - _PARSIMONY * self._distance(rows)
         return _Scored(rows, score, promise, feasible.boots)
@@ -262,7 +266,7 @@ class Proposer:
     def _expected(self, row: Rows) -> tuple[float, float] | None:
         if self._belief is None:
             return None
-        mean, deviation = self._belief.predict(self._codec.unit(self._codec.values(row[None, :])))
+        mean, deviation = self._belief.predict(self._window.inputs(self._codec.values(row[None, :])))
         ends = [float(mean[0]) + side * _INTERVAL * float(deviation[0]) for side in (-1, 1)]
         low, high = sorted(self._history.value_of(end) for end in ends)
         return low, high

@@ -16,6 +16,7 @@ from autotune.search.codec import Codec
 from autotune.search.feasibility import FeasibilityModel
 from autotune.search.history import History, read_history
 from autotune.search.limits import check_limits
+from autotune.search.memory import MemoryWindow
 from autotune.search.parameters import Settings, SpaceError
 from autotune.search.preflight import Preflight
 from autotune.search.priors import earlier_observations, next_known_good
@@ -122,7 +123,8 @@ class CrashAwareSampler(BaseSampler):
         measured = [seen for seen in history.ended("good") if seen.score is not None and seen.number >= 0]
         if not measured:
             return None
-        number = Belief(codec, history, self._limits).incumbent.seen.number
+        window = MemoryWindow(codec, history.ended("good", "stopped", "crash"))
+        number = Belief(codec, history, window, self._limits).incumbent.seen.number
         return next(trial for trial in study.get_trials(deepcopy=False) if trial.number == number)
 
     def preflight_saved(self, study: Study) -> int:
