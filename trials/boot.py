@@ -32,6 +32,12 @@ SILENCE_FLOOR_S: Mapping[Stage, float] = {
 Loading and capturing print progress, but a cold page cache or a JIT compiler can be quiet for minutes.
 """
 GENERATION_TIMEOUT_S = 120.0
+DEATH_THROES_S = 10.0
+"""How long a server that has said why it is lost may take to end, s.
+
+SGLang 0.5.23 waits 5 s before it takes its processes down and up to 60 s more for core dumps; one that lost
+its port to a stranger never ends.
+"""
 
 
 class Boot:
@@ -56,7 +62,7 @@ class Boot:
             How long it took, s.
 
         Raises:
-            Died: If the server ended.
+            Died: If the server ended, or said that it never will be ready.
             MeasureError: If it said that it is ready and then made no token.
             Hung: If it was silent, or took, too long.
             Asked: If the stop signal was set.
@@ -91,7 +97,7 @@ class Boot:
             return False
 
     def _give_up_if_over(self) -> None:
-        if self._server.poll() is not None:
+        if self._server.poll() is not None or self._follower.lost_s() > DEATH_THROES_S:
             raise Died
         if self._stop.is_set():
             raise Asked
@@ -103,5 +109,7 @@ class Boot:
             raise Hung(self._stage, f"not ready after boot_timeout_s = {limit:g} s, at stage {self._stage}")
 
     def _patience_s(self) -> float:
+        if not self._launch.tells_stages:
+            return self._plan.server.boot_timeout_s
         learned = self._plan.stage_timeouts_s.get(self._stage)
         return learned if learned is not None else SILENCE_FLOOR_S.get(self._stage, 300)

@@ -12,7 +12,7 @@ class EndOfLife(Exception):  # noqa: N818 - an ending, not always an error
 
 
 class Died(EndOfLife):
-    """The server process ended by itself; its log and exit code say why."""
+    """The server ended by itself, or said that it is lost; its log and exit code say why."""
 
 
 class Hung(EndOfLife):

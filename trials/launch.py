@@ -14,6 +14,8 @@ from trials.settings import Settings, TrialPlan
 
 BOX_STATE_VARIABLE = "AUTOTUNE_BOX_STATE"
 _HOST = "127.0.0.1"
+_LOG_LEVEL = "--log-level"
+_QUIET_LEVELS = ("warning", "error", "critical")
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,7 @@ class Launch:
         container: The container that the command runs, None for a server of this machine.
         url: Where the server will answer.
         api_key: The key that the server's own arguments demand of clients, None without.
+        tells_stages: Its log level lets the lines through by which a boot is followed.
     """
 
     command: Command
@@ -32,6 +35,7 @@ class Launch:
     url: str
     log_path: Path
     api_key: str | None
+    tells_stages: bool
 
 
 def prepare(settings: Settings, plan: TrialPlan, catalogue: FlagCatalogue, boot: int) -> Launch:
@@ -58,6 +62,7 @@ def prepare(settings: Settings, plan: TrialPlan, catalogue: FlagCatalogue, boot:
         url=f"http://{_HOST}:{port}",
         log_path=plan.folder / ("server.log" if boot == 1 else f"server-{boot}.log"),
         api_key=_value_of("--api-key", plan.server.args),
+        tells_stages=_value_of(_LOG_LEVEL, command.argv) not in _QUIET_LEVELS,
     )
 
 

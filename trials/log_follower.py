@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from trials.boot_log import BootLog, Event, StageChanged
+from trials.boot_log import BootLog, Event, Fatal, StageChanged
 from trials.log_tail import LogTail
 from trials.outcome import Stage
 
@@ -22,6 +22,7 @@ class LogFollower:
         self._tail = tail
         self._on_stage = on_stage
         self._last_output = time.monotonic()
+        self._lost_since: float | None = None
 
     def poll(self) -> list[Event]:
         """What the log has said since the last call."""
@@ -32,8 +33,14 @@ class LogFollower:
         for event in events:
             if isinstance(event, StageChanged):
                 self._on_stage(event.stage)
+            elif isinstance(event, Fatal) and self._lost_since is None:
+                self._lost_since = time.monotonic()
         return events
 
     def silent_s(self) -> float:
         """How long the log has said nothing, s."""
         return time.monotonic() - self._last_output
+
+    def lost_s(self) -> float:
+        """How long ago the server said that it will not serve, s; 0 while it did not."""
+        return 0.0 if self._lost_since is None else time.monotonic() - self._lost_since
