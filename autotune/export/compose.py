@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 
 from autotune.export._base import ExportInput, facts
-from autotune.export._image import HUB_CACHE, image, image_facts, inner_words, mounts
+from autotune.export._image import HUB_CACHE, ULIMITS, Mount, image, image_facts, inner_words, mounts
 
 NAME = "compose"
 DESCRIPTION = "compose.yaml"
@@ -26,14 +26,18 @@ def _service(exported: ExportInput) -> Iterator[str]:
     yield "    network_mode: host"
     yield "    ipc: host"
     yield "    restart: unless-stopped"
-    yield "    entrypoint: []"
+    yield "    init: true"
+    yield "    ulimits:"
+    yield from (f"      {name}: {limit}" for name, limit in ULIMITS.items())
+    program, *words = inner_words(exported)
+    yield f"    entrypoint: [{_text(program)}]"
     yield "    command:"
-    yield from (f"      - {_text(word)}" for word in inner_words(exported))
+    yield from (f"      - {_text(word)}" for word in words)
     if exported.env:
         yield "    environment:"
         yield from (f"      {json.dumps(name)}: {_text(value)}" for name, value in exported.env.items())
     yield "    volumes:"
-    yield from (f"      - {_volume(outside, inside)}" for outside, inside in mounts(exported))
+    yield from (f"      - {_volume(mount)}" for mount in mounts(exported))
     yield "    deploy:"
     yield "      resources:"
     yield "        reservations:"
@@ -46,10 +50,8 @@ def _text(value: str) -> str:
     return json.dumps(value.replace("$", "$$"), ensure_ascii=False)
 
 
-def _volume(outside: str, inside: str) -> str:
-    if outside == HUB_CACHE[0]:
-        return json.dumps(f"{outside}:{inside}")
-    return _text(f"{outside}:{inside}:ro")
+def _volume(mount: Mount) -> str:
+    return json.dumps(str(mount)) if mount is HUB_CACHE else _text(str(mount))
 
 
 def _cards(exported: ExportInput) -> str:

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator
 
 from autotune.export._base import ExportInput, facts, flag_lines
-from autotune.export._image import HUB_CACHE, image, image_facts, inner_words, mounts
+from autotune.export._image import HUB_CACHE, ULIMITS, image, image_facts, inner_words, mounts
 from autotune.export._shell import heading
 from trials.container_runtime import gpu_options
 
@@ -23,17 +23,18 @@ def write(exported: ExportInput) -> str:
 
 def command(exported: ExportInput) -> str:
     """The ``docker run`` line, an option to a line."""
-    lines = ["docker run --rm --network host --ipc host", *_options(exported)]
-    lines += [shlex.quote(image(exported)), *map(shlex.join, flag_lines(inner_words(exported)))]
+    program, *words = inner_words(exported)
+    lines = ["docker run --rm --init --network host --ipc host", *_options(exported)]
+    lines += [shlex.join(("--entrypoint", program)), shlex.quote(image(exported))]
+    lines += [shlex.join(line) for line in flag_lines(words)]
     return " \\\n  ".join(lines)
 
 
 def _options(exported: ExportInput) -> Iterator[str]:
     yield shlex.join(gpu_options("all" if exported.gpus is None else exported.gpus, "docker"))
-    for outside, inside in mounts(exported):
-        if outside == HUB_CACHE[0]:
-            yield f'--volume "{outside}:{inside}"'
-        else:
-            yield shlex.join(("--volume", f"{outside}:{inside}:ro"))
+    yield " ".join(f"--ulimit {name}={limit}" for name, limit in ULIMITS.items())
+    for mount in mounts(exported):
+        quoted = f'"{mount}"' if mount is HUB_CACHE else shlex.quote(str(mount))
+        yield f"--volume {quoted}"
     for name, value in exported.env.items():
         yield shlex.join(("--env", f"{name}={value}"))

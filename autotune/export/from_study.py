@@ -77,8 +77,12 @@ def _last_boot(connection: Connection, study: StudyView, number: int) -> BootRow
 
 
 def _inside_image(argv: Sequence[str], image: str | None) -> tuple[str, ...]:
-    """The words after the image's name; without a container all of them."""
-    return tuple(argv[argv.index(image) + 1 :] if image is not None and image in argv else argv)
+    """The server's own words out of ``docker run ... --entrypoint PROGRAM IMAGE WORDS``."""
+    if image is None or image not in argv:
+        return tuple(argv)
+    place = argv.index(image)
+    program = argv[place - 1 : place] if argv[place - 2] == "--entrypoint" else ()
+    return (*program, *argv[place + 1 :])
 
 
 def _with_endpoint(argv: Sequence[str], host: str, port: int) -> tuple[str, ...]:

@@ -140,22 +140,28 @@ def test_docker_passes_exactly_what_ran(tmp_path: Path, changes: dict[str, Any])
     expected = dataclasses.replace(EXPORTED, **changes)
     words = run_script(tmp_path, export("docker", **changes), "docker")["argv"]
     place = words.index("lmsysorg/sglang:v0.5.23")
-    assert words[place + 1 :] == ["python3", "-m", "sglang.launch_server", *expected.flags]
+    assert words[place - 2 : place] == ["--entrypoint", "python3"]
+    assert words[place + 1 :] == ["-m", "sglang.launch_server", *expected.flags]
     for name, value in expected.env.items():
         assert f"{name}={value}" in words[:place]
     assert "/home/me/.cache/huggingface:/root/.cache/huggingface" in words[:place]
 
 
 def test_docker_mounts_a_local_model_and_takes_only_its_cards(tmp_path: Path) -> None:
-    text = export("docker", model_path="/models/my kimi", gpus=(2, 3))
+    argv = ("python", "--model-path", "/models/my kimi", "--chat-template=/etc/chat.jinja")
+    text = export("docker", argv=argv, gpus=(2, 3))
     words = run_script(tmp_path, text, "docker")["argv"]
     assert "/models/my kimi:/models/my kimi:ro" in words
+    assert "/etc/chat.jinja:/etc/chat.jinja:ro" in words
     assert words[words.index("--gpus") + 1] == '"device=2,3"'
 
 
 def test_a_study_in_containers_exports_a_container(tmp_path: Path) -> None:
-    words = run_script(tmp_path, export("sh", image="my/image:1"), "docker")["argv"]
-    assert words[words.index("my/image:1") + 1 :] == list(EXPORTED.argv)
+    text = export("sh", image="my/image:1", env={"HF_HOME": "/data/hub"})
+    words = run_script(tmp_path, text, "docker")["argv"]
+    place = words.index("my/image:1")
+    assert [words[place - 1], *words[place + 1 :]] == list(EXPORTED.argv)
+    assert "/data/hub:/data/hub" in words
 
 
 @pytest.mark.skipif(shutil.which("shellcheck") is None, reason="shellcheck is not installed")
@@ -170,9 +176,10 @@ def test_shellcheck_has_nothing_to_say(tmp_path: Path, name: str, changes: dict[
 
 def test_compose_keeps_every_word() -> None:
     text = export("compose", **hostile())
+    assert '    entrypoint: ["python3"]' in text
     section = text.partition("    command:\n")[2].partition("    environment:\n")[0]
     words = [json.loads(line.removeprefix("      - ")) for line in section.splitlines()]
-    assert [word.replace("$$", "$") for word in words[3:]] == list(hostile()["argv"][3:])
+    assert [word.replace("$$", "$") for word in words[2:]] == list(hostile()["argv"][3:])
 
 
 def test_yaml_keys_are_flags_and_variables_are_named() -> None:
