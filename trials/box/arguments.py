@@ -10,6 +10,7 @@ from importlib import resources
 from typing import Any
 
 from trials.box.description import BoxError
+from trials.box.release import release
 
 _SUFFIXES = {"k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _BINARY_SUFFIXES = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
@@ -105,8 +106,7 @@ def _help_text(row: dict[str, Any]) -> str | None:
 
 
 def _program(version: str) -> str:
-    release = tuple(int(part) for part in re.findall(r"\d+", version)[:3])
-    return "sglang serve" if release >= (0, 5, 14) else "launch_server.py"
+    return "sglang serve" if release(version) >= (0, 5, 14) else "launch_server.py"
 
 
 def server_parser(version: str) -> argparse.ArgumentParser:

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import os
-import re
 import time
-from collections.abc import Iterable
 
 from trials.box import words
+from trials.box.captures import capture_begin, capture_end, capture_plan
 from trials.box.console import Console
 from trials.box.description import BoxDescription, Refusal
 from trials.box.device_files import DeviceFiles
 from trials.box.memory import CardMemory, plan_memory
 from trials.box.mischief import SchedulerDiedError, strike_at_stage
+from trials.box.release import release
 from trials.box.server_args import ServerArgs, pcie_ipc_wanted
 from trials.box.setting_up import Setup
 from trials.box.tree import Rank
 
 _MIB_PER_GIB = 1024
 _BALANCED_SHARE = 0.9
+_OTHERS_DIE_FIRST_S = 1.0
 
 
 class SchedulerBoot:
@@ -31,10 +32,8 @@ class SchedulerBoot:
         self._devices: DeviceFiles = setup.devices
         self._rank = rank
         self._console = console
-        version = release(setup.box.sglang_version)
-        self._says_parallel = version >= (0, 5, 20)
-        self._counts_drafts = version >= (0, 5, 14)
-        self._memory: CardMemory | None = None
+        self._version = release(setup.box.sglang_version)
+        self._says_parallel = self._version >= (0, 5, 20)
         self.seconds: dict[str, float] = {}
 
     def run(self) -> CardMemory:
@@ -47,7 +46,7 @@ class SchedulerBoot:
         self._meet("start")
         self._console.raw(words.NOISE_AT_START)
         self._init_distributed()
-        memory = self._memory = plan_memory(self._args, self._box, self._setup.free_gib[self._rank.number])
+        memory = plan_memory(self._args, self._box, self._setup.free_gib[self._rank.number])
         self._load_weights(memory)
         self._allocate_pool(memory)
         self._capture_graphs(memory)
@@ -78,10 +77,12 @@ class SchedulerBoot:
             return
         first = self._rank.number - self._rank.tp
         context = self._box.cards.context_gib
-        mine = self._setup.free_gib[self._rank.number] - context
-        least = min(self._setup.free_gib[first : first + self._args.tp]) - context
+        replica = [gib - context for gib in self._setup.free_gib[first : first + self._args.tp]]
+        mine, least = replica[self._rank.tp], min(replica)
         if least < mine * _BALANCED_SHARE:
             raise SchedulerDiedError("init_distributed", words.unbalanced(least, mine, _BALANCED_SHARE))
+        if least < max(replica) * _BALANCED_SHARE:
+            time.sleep(_OTHERS_DIE_FIRST_S)
 
     def _announce_all_reduce(self) -> None:
         asked_off = self._args.table.get("disable_custom_all_reduce")
@@ -139,7 +140,11 @@ class SchedulerBoot:
         self._meet("kv_pool")
         if memory.kv < 0:
             old = words.old_no_room_for_kv(self._args.fraction)
-            error = words.no_room_for_kv(self._args.fraction, memory) if self._counts_drafts else old
+            error = (
+                words.no_room_for_kv(self._args.fraction, memory)
+                if self._version >= words.DRAFTS_COUNTED_SINCE
+                else old
+            )
             raise SchedulerDiedError("kv_pool", error)
         if memory.kv_tokens <= 0:
             raise SchedulerDiedError("kv_pool", words.NO_TOKENS)
@@ -181,13 +186,13 @@ class SchedulerBoot:
         self._check_tree()
         left = memory.after_pool
         for name, rows, gib in capture_plan(self._args, memory):
-            self._console.log(self._capture_begin(name, rows, left))
+            self._console.log(capture_begin(self._version, name, rows, left))
             seconds = self._pause(self._box.boot.graph_per_size * len(memory.sizes))
             if not memory.graphs_fit and (left < gib or name == "draft extend"):
                 raise self._capture_out_of_memory(left, gib)
             left -= gib
             self._hold(self._box.cards.context_gib + memory.before - left)
-            self._console.log(self._capture_end(name, memory.sizes, seconds, gib, left))
+            self._console.log(capture_end(self._version, name, memory.sizes, seconds, gib, left))
             self.seconds[name] = seconds
         if not memory.sizes:
             self._console.log(
@@ -201,27 +206,6 @@ class SchedulerBoot:
         candidates = speculation.topk + (speculation.steps - 1) * speculation.topk**2
         if speculation.draft_tokens - 1 > candidates:
             raise SchedulerDiedError("graph_capture", "RuntimeError: selected index k out of range")
-
-    def _capture_begin(self, name: str, rows: int, left: float) -> str:
-        if self._counts_drafts:
-            return (
-                f"Capture {name} CUDA graph begin. backend=full, num_tokens_per_req={rows}, "
-                f"avail mem={left:.2f} GB"
-            )
-        return (
-            f"Capture {_old_name(name)} begin. This can take up to several minutes. avail mem={left:.2f} GB"
-        )
-
-    def _capture_end(self, name: str, sizes: Iterable[int], seconds: float, gib: float, left: float) -> str:
-        if self._counts_drafts:
-            return (
-                f"Capture {name} CUDA graph end. bs={list(sizes)}, elapsed={seconds:.2f} s, "
-                f"mem usage={gib:.2f} GB, avail mem={left:.2f} GB."
-            )
-        return (
-            f"Capture {_old_name(name)} end. Time elapsed: {seconds:.2f} s. mem usage={gib:.2f} GB. "
-            f"avail mem={left:.2f} GB."
-        )
 
     def _capture_out_of_memory(self, left: float, wanted: float) -> SchedulerDiedError:
         sentence = words.out_of_memory(
@@ -277,27 +261,3 @@ class SchedulerBoot:
         seconds *= self._setup.rng.uniform(0.97, 1.03)
         time.sleep(seconds * self._setup.time_scale)
         return seconds
-
-
-def capture_plan(args: ServerArgs, memory: CardMemory) -> list[tuple[str, int, float]]:
-    """The captures in order: name, token rows of a request, GiB."""
-    if not memory.sizes:
-        return []
-    if args.speculation is None:
-        return [("target decode", 1, memory.graphs)]
-    captures = [("target verify", args.speculation.draft_tokens, memory.graphs)]
-    if memory.draft_graphs:
-        share = 0.5 if args.speculation.steps > 1 else 1.0
-        if args.speculation.steps > 1:
-            captures.append(("draft decode", args.speculation.topk, memory.draft_graphs * share))
-        captures.append(("draft extend", args.speculation.draft_tokens, memory.draft_graphs * share))
-    return captures
-
-
-def release(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in re.findall(r"\d+", version)[:3])
-
-
-def _old_name(name: str) -> str:
-    old = {"draft decode": "draft cuda graph", "draft extend": "draft extend cuda graph"}
-    return old.get(name, "cuda graph")

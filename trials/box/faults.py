@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
@@ -137,5 +137,5 @@ class FaultSet:
         """Faults of the boot that strike this rank at this stage."""
         return [fault for fault in self._faults if fault.stage == stage and fault.rank == rank]
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[Fault]:
         return iter(self._faults)

@@ -11,11 +11,11 @@ import time
 from typing import NoReturn
 
 from trials.box import words
-from trials.box.boot import release
 from trials.box.children import Child, fork_children
 from trials.box.console import Console
 from trials.box.foreigners import meet_foreigners
 from trials.box.memory import CardMemory
+from trials.box.release import release
 from trials.box.server_args import ServerArgs
 from trials.box.setting_up import Setup
 from trials.box.wire import Inbox

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import select
 from dataclasses import dataclass, field
 
 from trials.box.description import BoxDescription, BoxError
@@ -21,6 +22,7 @@ VERSION_VARIABLE = "AUTOTUNE_BOX_SGLANG_VERSION"
 """Environment variable that replaces the SGLang release which the box imitates."""
 
 _MOST_RANKS = 1024
+_LONGEST_WAIT_S = 10.0
 
 
 class FirstDeath:
@@ -33,7 +35,9 @@ class FirstDeath:
         os.write(self._said, b"." * _MOST_RANKS)
 
     def wait(self) -> None:
-        os.read(self._heard, 1)
+        """Wait for it, but not for ever: the one may have been killed before it spoke."""
+        if select.select([self._heard], [], [], _LONGEST_WAIT_S)[0]:
+            os.read(self._heard, 1)
 
 
 @dataclass
@@ -43,7 +47,6 @@ class Setup:
     Attributes:
         free_gib: Free memory of each card when the server starts, GiB.
         time_scale: Seconds of waiting here per second on the real machine (boot and stop, never tokens).
-        linger_s: Memory stays so long after a process's death, s.
     """
 
     args: ServerArgs
@@ -58,6 +61,7 @@ class Setup:
 
     @property
     def linger_s(self) -> float:
+        """Memory stays so long after a process's death, s."""
         late = self.faults.get("memory_comes_back_late")
         return 0.0 if late is None else late.seconds or 10.0
 

@@ -14,6 +14,9 @@ from trials.box.memory import CardMemory
 
 SITE = "/usr/local/lib/python3.12/dist-packages/sglang/srt"
 
+DRAFTS_COUNTED_SINCE = (0, 5, 14)
+"""From here on the refusal of a fraction that is too low prints its numbers."""
+
 CAPTURE_FAILED = (
     "Possible solutions:\n"
     "1. set --mem-fraction-static to a smaller value (e.g., 0.8 or 0.7)\n"
