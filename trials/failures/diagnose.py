@@ -8,7 +8,8 @@ from trials.boot_log import BootLog, LogLine, split_lines
 from trials.failures import signs
 from trials.failures.exits import broken_card, without_incident
 from trials.failures.facts import MachineFacts
-from trials.failures.incidents import Incident, IncidentReader
+from trials.failures.incident_reader import IncidentReader
+from trials.failures.incidents import Incident
 from trials.failures.judge import Finding, decide
 from trials.failures.situation import Situation
 from trials.failures.telling import failure_of

@@ -79,6 +79,16 @@ def test_the_cause_in_a_chain_of_exceptions_decides() -> None:
     assert _failure(log).kind == FailureKind.UNSUPPORTED_KERNEL
 
 
+@pytest.mark.parametrize(
+    "heading", ["Process SpawnProcess-3:", "Exception in thread Thread-2 (forward_func):"]
+)
+def test_a_traceback_under_a_heading_belongs_to_it(heading: str) -> None:
+    log = ServerLog().boot(Stage.GRAPH_CAPTURE)
+    log.raw(heading)
+    log.uncaught(_OOM)
+    assert _failure(log).kind == FailureKind.OOM_GRAPH_CAPTURE
+
+
 def test_a_caught_exception_before_the_ready_line_does_not_matter() -> None:
     log = ServerLog().boot(Stage.WARM_UP)
     log.say("Failed to load the optional plug-in")
