@@ -22,7 +22,6 @@ class BootFacts:
         server_args: The resolved arguments as the server printed them, None until then.
         notices: Warnings worth showing, each once, in the server's words.
         listening_port: The port that its HTTP server listens on, None until then.
-        version: The release, where the log names it.
         graphs: The captures that ended.
         graph_sizes: The batch sizes that it captures, where the release prints them before.
         timings_s: What the server says about its own start (since about 0.5.20), s by phase.
@@ -35,7 +34,6 @@ class BootFacts:
     server_args: dict[str, Any] | None = None
     notices: list[str] = field(default_factory=list)
     listening_port: int | None = None
-    version: str | None = None
     graphs: list[GraphsCaptured] = field(default_factory=list)
     graph_sizes: tuple[int, ...] = ()
     timings_s: dict[str, float] = field(default_factory=dict)

@@ -51,6 +51,8 @@ class Situation:
     def reached(self) -> Stage:
         """The last stage: the worker knows more than the log once the server is ready, or when it is torn."""
         seen = self.log.stage
-        if self.stage is None or (seen.order < Stage.READY.order and seen is not Stage.ARGUMENTS):
+        if self.stage is None or self.stage.order <= Stage.START.order:
+            return seen
+        if Stage.ARGUMENTS.order < seen.order < Stage.READY.order:
             return seen
         return max(seen, self.stage, key=lambda stage: stage.order)

@@ -145,6 +145,11 @@ def test_the_worker_knows_the_stage_after_readiness() -> None:
     assert (failure.kind, failure.stage) == (FailureKind.OOM_RUNTIME, Stage.MEASURE)
 
 
+def test_arguments_are_refused_at_their_stage_whatever_the_worker_began() -> None:
+    log = ServerLog(lines=["sglang serve: error: unrecognized arguments: --nope"])
+    assert _failure(log, exit_code=2, stage=Stage.START).stage == Stage.ARGUMENTS
+
+
 def test_bounds_come_from_the_settings_where_the_log_has_no_arguments() -> None:
     log = ServerLog(lines=[_OOM])
     failure = _failure(log, stage=Stage.GRAPH_CAPTURE, settings={"mem_fraction_static": 0.9})
