@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, TypeAlias
 
-from sqlalchemy import Engine, insert, update
+from sqlalchemy import Engine, insert, select, update
 
 from db import schema
 from db.clock import utc_now
@@ -97,6 +97,14 @@ class Journal:
             if not known:
                 identity = {"id": 1, "uuid": card.uuid, "name": card.name, "created_at": utc_now()}
                 connection.execute(insert(schema.study).values(identity | columns))
+
+    def server_version(self, version: str) -> None:
+        """What the running server calls itself; it knows better than its ``--help``."""
+        versions = schema.study.c.versions
+        with transaction(self.engine) as connection:
+            known = connection.execute(select(versions)).scalar_one()
+            if known.get("sglang") != version:
+                connection.execute(update(schema.study).values(versions={**known, "sglang": version}))
 
     def begin_run(self, *, pid: int, boot_id: str, process_started: float) -> int:
         """A runner takes the study; earlier runs that never ended are closed.

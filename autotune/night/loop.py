@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
 
 from autotune.night.agenda import Agenda, Wish
 from autotune.night.asking import Asked, Request
@@ -18,6 +19,7 @@ from autotune.night.study_book import StudyBook
 from autotune.search import SpaceUsedUpError
 from autotune.trial_view import TrialView
 from autotune.verdict import Verdict
+from db.clock import utc_text
 from db.journal import Journal
 from trials.outcome import AnyOutcome
 
@@ -114,6 +116,7 @@ class Night:
     def _one_trial(self, asked: Asked, history: Sequence[TrialView]) -> NightResult | None:
         place = self.clock.done(history) + 1
         planned, left = self.clock.planned(history), self.clock.seconds_left(history)
+        self.journal.plan_run(boots_planned=planned, ends_by=_moment_in(left))
         self.reporter.trial_started(asked, place, planned, left)
         outcome = self.run_asked(asked, history)
         settled = self.settling.settle(asked, outcome, history)
@@ -128,5 +131,10 @@ class Night:
         if verdict.best is None or verdict.throughput is None or verdict.best == before:
             return before
         self.journal.verdict(asdict(verdict))
+        self.journal.notice(verdict.sentence, trial=verdict.best)
         self.reporter.best(verdict.best, verdict.throughput.tok_s)
         return verdict.best
+
+
+def _moment_in(seconds: float | None) -> str | None:
+    return None if seconds is None else utc_text(datetime.now(UTC) + timedelta(seconds=seconds))

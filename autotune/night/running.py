@@ -58,6 +58,8 @@ class Runner:
             witness = Witness(recorder, self.reporter)
             outcome = self.run_trial(asked.settings, plan, witness, self.requests.now, self.requests.hurry)
         compress_logs(plan.folder)
+        if outcome.server_version:
+            self.journal.server_version(outcome.server_version)
         if isinstance(outcome, Completed) and outcome.reference and not self.plans.has_reference:
             self.plans.keep_reference(outcome.reference)
         return outcome
