@@ -20,7 +20,7 @@ from trials.recorder import StopSignal
 TICK_S = 0.1
 """How often the stop signal, the deadline and silence are looked at."""
 
-PAUSE_S = 1.0
+PAUSE_S = 2.0
 """A tick this late: this process itself stood still (suspended, stopped, starved), so the wave is void."""
 
 

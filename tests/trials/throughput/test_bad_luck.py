@@ -93,17 +93,16 @@ def test_the_wall_clock_is_never_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     assert measured(Pace(step_s=0.01)).decode_tok_s == pytest.approx(200, rel=0.3)
 
 
+@pytest.mark.slow
 def test_a_wave_during_which_this_process_stood_still_is_thrown_away() -> None:
-    pauses = [1.3]
+    pauses = [2.4]
 
     def stand_still(_level: int, _tok_s: float) -> None:
         if pauses:
             time.sleep(pauses.pop())
 
-    bench = BenchPlan(output_tokens=150, max_seconds_per_level=4)
+    bench = BenchPlan(output_tokens=150, max_seconds_per_level=6)
     with PacedServer(Pace(step_s=0.01)) as server:
         measurement = measure_level(server.url, 1, bench, PROMPTS, on_progress=stand_still)
-    assert any(
-        "stood still for 1.2 s" in note or "stood still for 1.3 s" in note for note in measurement.notes
-    )
+    assert any("this process stood still for" in note for note in measurement.notes)
     assert measurement.decode_tok_s == pytest.approx(100, rel=0.3)
