@@ -19,6 +19,7 @@ _USUAL_NOISE, _USUAL_SPREAD = 0.02, 0.3
 """Of throughput, relative."""
 
 _GUESSES = 2
+_WARP = 2.0
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,7 @@ class Belief:
     ) -> None:
         self._codec, self._window = codec, window
         measured = [seen for seen in history.ended("good", "stopped") if seen.score is not None]
+        self._best = max(seen.score for seen in measured if seen.score is not None)
         self.noise = replicate_noise(codec, measured, history.logarithmic)
         self._process = self._fit(measured)
         self.standings = self._rank(measured, limits)
@@ -69,8 +71,20 @@ class Belief:
             self._open = self._fit(self._measured, open_minded=True)
         return self._open.predict(units)
 
+    def unwarp(self, score: float) -> float:
+        """Back from the model's scale to a score."""
+        gap = self._best - score
+        reach = _WARP * self.noise.spread
+        return self._best - (reach * float(np.expm1(gap / reach)) if gap > 0 else gap)
+
+    def _warp(self, scores: Matrix) -> Matrix:
+        """Press together what lies far below the best: how bad a bad boot was matters little."""
+        gap = np.maximum(self._best - scores, 0.0)
+        reach = _WARP * self.noise.spread
+        return np.asarray(np.where(scores < self._best, self._best - reach * np.log1p(gap / reach), scores))
+
     def _fit(self, measured: Sequence[Observation], *, open_minded: bool = False) -> GaussianProcess:
-        scores = np.array([seen.score for seen in measured], dtype=float)
+        scores = self._warp(np.array([seen.score for seen in measured], dtype=float))
         kept = few_enough(scores)
         units = self._window.inputs(self._codec.values_of([measured[at].settings for at in kept]))
         noise = np.array([measured[at].noise for at in kept])
@@ -84,7 +98,7 @@ class Belief:
             self._window.inputs(self._codec.values_of([seen.settings for seen in pending]))
         )
         return [
-            Observation(seen.number, seen.settings, "good", score=float(score))
+            Observation(seen.number, seen.settings, "good", score=self.unwarp(float(score)))
             for seen, score in zip(pending, mean, strict=True)
         ]
 

@@ -36,7 +36,8 @@ _SEEN_SCATTER = 0.003
 _BOUND_SCATTER = 0.006
 _DEVIATIONS = {LAYOUT: 0.12, ALGORITHM: 0.06, ALL_REDUCE: 0.015}
 _OTHER_DEVIATION = 0.004
-_LEAST_POOL = 0.005
+_LEAST_POOL = 0.02
+_OVER_WEIGHTS = 0.004
 
 
 def card_gib(seen: Observation) -> float | None:
@@ -48,10 +49,14 @@ def card_gib(seen: Observation) -> float | None:
     return (parts[0] + (parts[1] or 0.0) + parts[2]) / float(fraction)
 
 
-def least_fraction(seen: Observation) -> float | None:
-    """Fraction below which these weights cannot have a KV pool, as figures or the log say."""
-    if seen.failure is not None and seen.failure.kind in TOO_LOW:
-        return seen.failure.raise_fraction_above
+def printed_least(seen: Observation) -> float | None:
+    """Least fraction that the log of a crash asks for."""
+    failure = seen.failure
+    return failure.raise_fraction_above if failure is not None and failure.kind in TOO_LOW else None
+
+
+def weights_share(seen: Observation) -> float | None:
+    """Share of the card that weights and draft took; the least fraction lies a little above."""
     card, weights = card_gib(seen), _number(seen.boot, "weights_gib")
     if card is None or weights is None:
         return None
@@ -134,13 +139,16 @@ class MemoryWindow:
         features = self._static_features(self._values)
         collected: list[tuple[int, float, float]] = []
         for line, seen in enumerate(self._known):
-            exact = least_fraction(seen)
-            if exact is not None:
-                collected.append((line, exact, 0.0))
-            elif _failed(seen, TOO_LOW):
-                collected.append((line, self._fraction(self._values)[line], 1.0))
+            fraction = float(self._fraction(self._values)[line])
+            printed, weights = printed_least(seen), weights_share(seen)
+            if printed is not None:
+                collected.append((line, printed, 0.0))
+            elif weights is not None:
+                collected.append((line, weights + _OVER_WEIGHTS, 0.0))
+            if _failed(seen, TOO_LOW):
+                collected.append((line, fraction, 1.0))
             elif seen.passed > KV_POOL:
-                collected.append((line, self._fraction(self._values)[line], -1.0))
+                collected.append((line, fraction, -1.0))
         low, high = self._fraction_range()
         prior = self._static_prior(low + 0.2 * (high - low), 0.4 * (high - low) + 0.01)
         return CensoredRegression(prior, _evidence(features, collected), _SEEN_SCATTER)

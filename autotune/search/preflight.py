@@ -16,19 +16,21 @@ from autotune.search.memory import (
     CHUNK,
     FRACTION,
     GRAPHS,
+    KV_POOL,
     RUNNING,
     TOO_HIGH,
     TOO_HIGH_SERVING,
     TOO_LOW,
     card_gib,
-    least_fraction,
     left_share,
+    printed_least,
+    weights_share,
 )
 from autotune.search.parameters import Settings, Value
 from autotune.search.space import ALGORITHM, ALL_REDUCE, DRAFT_TOKENS, LAYOUT, STEPS, TOPK
 
 _GROWING = (GRAPHS, RUNNING, CHUNK, STEPS, TOPK, DRAFT_TOKENS)
-_FRACTION_MARGIN = 0.002
+_WEIGHTS = (LAYOUT, ALGORITHM, ALL_REDUCE, "flag.quantization", "flag.dtype")
 _GIB_MARGIN = 0.5
 
 
@@ -44,8 +46,12 @@ class Preflight:
         known = [seen for seen in observations if FRACTION in seen.settings]
         self._usable = codec.index(FRACTION) is not None
         self._least: dict[tuple[Value | None, ...], tuple[float, int]] = {}
+        self._worked: dict[tuple[Value | None, ...], float] = {}
         for seen in known:
             self._learn_least(seen)
+            if seen.passed > KV_POOL:
+                group = _weights_group(seen.settings)
+                self._worked[group] = min(float(seen.settings[FRACTION]), self._worked.get(group, 1.0))
         self._crashes = [seen for seen in known if seen.failure is not None]
         self._good = [seen for seen in known if left_share(seen) is not None and card_gib(seen) is not None]
 
@@ -58,20 +64,20 @@ class Preflight:
         )
 
     def _learn_least(self, seen: Observation) -> None:
-        least = least_fraction(seen)
-        if least is None:
-            return
+        """Of each group of weights the highest fraction that is proven too low."""
+        share, printed = weights_share(seen), printed_least(seen)
         group = _weights_group(seen.settings)
-        known = self._least.get(group)
-        if known is None or least < known[0]:
-            self._least[group] = (least, seen.number)
+        if seen.failure is not None and seen.failure.kind in TOO_LOW:
+            share = max(float(seen.settings[FRACTION]), printed or 0.0)
+        if share is not None and share > self._least.get(group, (0.0, 0))[0]:
+            self._least[group] = (share, seen.number)
 
     def _below_least(self, settings: Settings) -> str | None:
-        known = self._least.get(_weights_group(settings))
-        fraction = float(settings[FRACTION])
-        if known is None or fraction > known[0] - _FRACTION_MARGIN:
+        group, fraction = _weights_group(settings), float(settings[FRACTION])
+        least, number = self._least.get(group, (0.0, 0))
+        if fraction > least or fraction >= self._worked.get(group, 1.0):
             return None
-        return f"a fraction of {fraction:g} is below {known[0]:.3f}, the least that {_trial(known[1])} showed"
+        return f"a fraction of {fraction:g} is not above {least:.3f}, too low as {_trial(number)} showed"
 
     def _worse_than_crash(self, settings: Settings) -> str | None:
         fraction = float(settings[FRACTION])
@@ -104,8 +110,8 @@ class Preflight:
 
 
 def _weights_group(settings: Settings) -> tuple[Value | None, ...]:
-    """What decides the size of the weights."""
-    return tuple(settings.get(name) for name in (LAYOUT, ALGORITHM, "flag.quantization", "flag.dtype"))
+    """What decides how much is taken before the KV pool."""
+    return tuple(settings.get(name) for name in _WEIGHTS)
 
 
 def _trial(number: int) -> str:

@@ -24,7 +24,7 @@ _PARENTS = 8
 _CLIMBS, _CLIMBERS, _NO_GAIN = 12, 2, 1e-3
 _REPLICATE_AFTER = 20
 _REPLICATE_EVERY = 30
-_WORTHWHILE = 1.0
+_WORTHWHILE = 0.5
 _CURIOSITY, _PARSIMONY = 0.7, 0.01
 _LARGEST_ENUMERATION = 50_000
 _INTERVAL = 1.96
@@ -268,7 +268,7 @@ class Proposer:
             return None
         mean, deviation = self._belief.predict(self._window.inputs(self._codec.values(row[None, :])))
         ends = [float(mean[0]) + side * _INTERVAL * float(deviation[0]) for side in (-1, 1)]
-        low, high = sorted(self._history.value_of(end) for end in ends)
+        low, high = sorted(self._history.value_of(self._belief.unwarp(end)) for end in ends)
         return low, high
 
     def _explain(self, row: Rows, boots: float, ruled_out: tuple[dict[str, Any], ...]) -> Proposal:
