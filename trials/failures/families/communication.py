@@ -47,6 +47,7 @@ COMMUNICATION: Final[tuple[Family, ...]] = (
             r"DistBackendError",
         ),
         says="`NCCL error in: ...`, `ncclUnhandledCudaError`, `ncclSystemError`, `DistBackendError`",
+        never=(r"remote process exit|ncclRemoteError|communicator was aborted",),
         summary="NCCL failed between the GPUs.",
         means="Links, peer access, interfaces or its own settings; `NCCL_DEBUG=INFO` says more.",
         remedies=(_ALL_REDUCE,),
@@ -101,7 +102,7 @@ COMMUNICATION: Final[tuple[Family, ...]] = (
         signs=(
             r"Connection (?:closed by|reset by) (?:remote )?peer",
             r"Broken pipe",
-            r"remote process exited|ncclRemoteError",
+            r"remote process exit|ncclRemoteError|communicator was aborted",
             r"TCPStore|recvValue failed|sendBytes failed|failed to recv, got 0 bytes",
             r"Socket (?:Timeout|closed)",
         ),

@@ -69,7 +69,7 @@ KERNELS: Final[tuple[Family, ...]] = (
         kind=_KIND,
         signs=(
             r"[Uu]nsupported (?:GPU |CUDA |device )?(?:architecture(?!s)|arch\b|compute capability)",
-            r"Unknown recipe",
+            r"Unknown (?:recipe|SF (?:transformation|layout))",
             r"[Mm]inimum (?:required )?capability",
             r"not supported (?:in|on|for) this (?:architecture|arch|GPU|device)",
             r"[Uu]nsupported gpu architecture '(?P<arch>\w+)'",

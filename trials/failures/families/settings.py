@@ -184,6 +184,7 @@ SETTINGS: Final[tuple[Family, ...]] = (
             r"(?m:^)(?P<sentence>.*(?:expects?|must|should|needs to) [^\n]{0,40}\bone of\b.*)",
             r"(?m:^)(?P<sentence>.*\b(?:[Pp]lease (?:set|use|specify|disable|enable|add|remove) "
             r"(?:`|'|\")?--?\w[\w-]+).*)",
+            r"(?m:^)(?P<sentence>.*(?:[Ii]nvalid|[Uu]nknown|[Uu]nsupported) (?:[\w-]+ ){0,3}backend\b.*)",
             r"(?m:^)(?P<sentence>.*'\w*Attn(?:ention)?Backend' object has no attribute.*)",
         ),
         says="`... is not compatible with ...`, `... does not support ...`, `... only supports ...`, "
@@ -191,6 +192,14 @@ SETTINGS: Final[tuple[Family, ...]] = (
         summary="Two of the settings do not go together: {sentence}",
         means="A back end lacks what another setting needs of it.",
         never=(r"[Ii]nternal error",),
+    ),
+    Family(
+        name="refused by the name of a flag",
+        kind=_KIND,
+        signs=(r"^(?P<sentence>(?:Value|Assertion|NotImplemented)Error: [^\n]*(?<!\w)--[a-z][\w-]+[^\n]*)",),
+        says="any other `ValueError` or `AssertionError` whose message names a command-line flag",
+        summary="SGLang refuses a setting: {sentence}",
+        means="The flag in the message is the one to look at.",
     ),
     Family(
         name="refused while the arguments were resolved",
