@@ -28,7 +28,7 @@ lint: $(DEV_READY)
 	.venv/bin/lint-imports
 
 quick: $(DEV_READY)
-	.venv/bin/pytest -m 'not slow and not sglang and not browser'
+	.venv/bin/pytest -m 'not slow and not sglang and not sglang_all and not browser'
 
 test: quick
 	.venv/bin/pytest -m 'slow and not sglang or browser'
@@ -38,3 +38,6 @@ sglang-cpu:
 
 test-sglang: $(DEV_READY) sglang-cpu
 	.venv/bin/pytest -m sglang tests/sglang_cpu tests/e2e
+
+test-sglang-all: $(DEV_READY) sglang-cpu
+	.venv/bin/pytest -m sglang_all tests/sglang_cpu; failed=$$?; cat tests/sglang_cpu/out/scenarios.md; exit $$failed

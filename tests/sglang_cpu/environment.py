@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
+
+import pytest
 
 from tests.sglang_cpu.build import is_complete, root_folder, server_environment
 
@@ -44,9 +47,27 @@ class SglangCpu:
         return str(self.models / name)
 
 
+def flags(*words: str, **changes: str | None) -> tuple[str, ...]:
+    """``words`` (flag, value, flag, value, ...) with some values changed, added, or left out where None."""
+    table: dict[str, str | None] = dict(zip(words[::2], words[1::2], strict=True))
+    table |= {f"--{name.replace('_', '-')}": value for name, value in changes.items()}
+    return tuple(word for name, value in table.items() if value is not None for word in (name, value))
+
+
 def find_sglang_cpu() -> SglangCpu | None:
     """The build, or None when there is none of the present recipe."""
     root = root_folder()
     if not is_complete(root):
         return None
     return SglangCpu(root / "venv" / "bin" / "python", server_environment(), root / "models")
+
+
+def require_sglang_cpu() -> SglangCpu:
+    """The build; without one the test is skipped, and fails under CI, which has made one."""
+    found = find_sglang_cpu()
+    if found is None:
+        missing = f"no build of the real SGLang in {root_folder()}: run `make sglang-cpu`"
+        if os.environ.get("CI", "").lower() in ("1", "true"):
+            pytest.fail(missing)
+        pytest.skip(missing)
+    return found

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.sglang_cpu import build
+from tests.sglang_cpu.environment import require_sglang_cpu
 
 
 def test_the_folder_is_outside_the_repository(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -42,3 +43,13 @@ def test_a_finished_build_is_not_made_again(
     build.main()
     assert built == [tmp_path]
     assert f"is in {tmp_path}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("ci", "ending"), [("true", pytest.fail.Exception), ("", pytest.skip.Exception)])
+def test_a_missing_build_is_skipped_at_home_and_fails_in_ci(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, ci: str, ending: type[BaseException]
+) -> None:
+    monkeypatch.setenv("AUTOTUNE_SGLANG_CPU", str(tmp_path))
+    monkeypatch.setenv("CI", ci)
+    with pytest.raises(ending, match="make sglang-cpu"):
+        require_sglang_cpu()

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,49 +12,23 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
-import optuna
 import pytest
-from optuna.trial import FrozenTrial
 
-from db import queries
-from db.engine import open_reader, open_storage
 from tests.sglang_cpu.environment import SMALL, SMALL_FRACTION, SglangCpu
+from tests.sglang_cpu.real_study import RealStudy, autotune, run_study
 from trials.marks import marked_processes
 from trials.ports import fresh_port
 
-pytestmark = [pytest.mark.sglang, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.sglang, pytest.mark.timeout(900)]
 
-_STUDY = """
-[study]
-name = "real"
-trials = 4
-seed = 1
-
-[server]
-command = {command}
-model_path = "{model}"
-args = {args}
-env = {env}
-boot_timeout_s = 240
-
-[speculation]
-draft_model_path = "{draft}"
-
+_SPACE = f"""
 [space]
-mem_fraction_static = [0.0001, {fraction}]
+mem_fraction_static = [0.0001, {SMALL_FRACTION}]
 speculative_algorithm = ["off", "EAGLE3"]
 speculative_num_steps = [3]
 speculative_eagle_topk = [1]
 "flag.prefill-attention-backend" = ["intel_amx", "fa3"]
 "flag.decode-attention-backend" = ["intel_amx", "fa3"]
-
-[bench]
-levels = [1]
-output_tokens = 128
-max_seconds_per_level = 6
-
-[finals]
-boots = 0
 """
 
 _KNOWN_GOOD = """
@@ -78,87 +50,60 @@ def _known_good(fraction: float, algorithm: str, attention: str = "intel_amx") -
     )
 
 
-def _study_file(folder: Path, sglang: SglangCpu, port: int) -> Path:
-    args = [*SMALL, "--host", "127.0.0.1", "--port", str(port)]
-    env = ", ".join(f"{name} = {json.dumps(value)}" for name, value in sglang.env.items())
-    text = _STUDY.format(
-        command=json.dumps(list(sglang.command)),
-        model=sglang.model("tiny-copy"),
-        draft=sglang.model("tiny-copy-eagle3"),
-        args=json.dumps(args),
-        env="{ " + env + " }",
-        fraction=SMALL_FRACTION,
-    )
-    text += _known_good(SMALL_FRACTION, "off")
-    text += _known_good(SMALL_FRACTION, "EAGLE3")
-    text += _known_good(0.0001, "off")
-    text += _known_good(SMALL_FRACTION, "off", "fa3")
-    file = folder / "study.toml"
-    file.write_text(text)
-    return file
-
-
-def _autotune(folder: Path, *words: str) -> str:
-    command = [sys.executable, "-m", "autotune", *words]
-    answer = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=550, check=False)
-    assert answer.returncode == 0, answer.stdout + answer.stderr
-    return answer.stdout
-
-
 @dataclass(frozen=True)
-class Study:
-    folder: Path
+class Tuned:
+    """The study, and the port that its exported command listens on."""
+
+    study: RealStudy
     port: int
-
-    @property
-    def trials(self) -> list[FrozenTrial]:
-        file = self.folder / "studies" / "real" / "study.db"
-        return optuna.load_study(study_name="real", storage=open_storage(file)).trials
-
-    @property
-    def uuid(self) -> str:
-        with (
-            open_reader(self.folder / "studies" / "real" / "study.db") as reader,
-            reader.connect() as connection,
-        ):
-            card = queries.study(connection)
-        assert card is not None
-        return card.uuid
 
 
 @pytest.fixture(scope="module")
-def study(sglang_cpu: SglangCpu, tmp_path_factory: pytest.TempPathFactory) -> Study:
+def tuned(sglang_cpu: SglangCpu, tmp_path_factory: pytest.TempPathFactory) -> Tuned:
     folder = tmp_path_factory.mktemp("real")
     port = fresh_port(())
-    file = _study_file(folder, sglang_cpu, port)
-    _autotune(folder, "run", str(file), "--no-dashboard")
-    return Study(folder, port)
+    space = (
+        _SPACE
+        + _known_good(SMALL_FRACTION, "off")
+        + _known_good(SMALL_FRACTION, "EAGLE3")
+        + _known_good(0.0001, "off")
+        + _known_good(SMALL_FRACTION, "off", "fa3")
+    )
+    args = [*SMALL, "--host", "127.0.0.1", "--port", str(port)]
+    study = run_study(folder, sglang_cpu, name="real", trials=4, args=args, space=space, timeout_s=850)
+    return Tuned(study, port)
 
 
-def test_two_work_and_two_fail_with_the_right_kind(study: Study) -> None:
+@pytest.fixture
+def study(tuned: Tuned) -> RealStudy:
+    return tuned.study
+
+
+def test_two_work_and_two_fail_with_the_right_kind(study: RealStudy) -> None:
     assert [trial.state.name for trial in study.trials] == ["COMPLETE", "COMPLETE", "PRUNED", "PRUNED"]
     kinds = [trial.user_attrs["failure"]["kind"] for trial in study.trials[2:]]
     assert kinds == ["kv_pool_too_small", "unsupported_kernel"]
 
 
-def test_the_perfect_draft_is_seen(study: Study) -> None:
+def test_the_perfect_draft_is_seen(study: RealStudy) -> None:
     plain, speculative = (trial.user_attrs["measurements"][0] for trial in study.trials[:2])
     assert speculative["accept_length"] == pytest.approx(4.0, abs=0.3)
     assert plain["accept_length"] is None
     assert speculative["decode_tok_s"] > plain["decode_tok_s"]
 
 
-def test_no_process_is_left(study: Study) -> None:
+def test_no_process_is_left(study: RealStudy) -> None:
     assert marked_processes(study.uuid) == []
 
 
-def test_the_exported_command_boots_a_server_that_answers(study: Study) -> None:
-    script = study.folder / "launch.sh"
-    script.write_text(_autotune(study.folder, "export", "real"))
-    with _launched(script) as url:
-        _wait_until_healthy(url.format(port=study.port))
+def test_the_exported_command_boots_a_server_that_answers(tuned: Tuned) -> None:
+    script = tuned.study.folder / "launch.sh"
+    script.write_text(autotune(tuned.study.folder, "export", "real"))
+    url = f"http://127.0.0.1:{tuned.port}"
+    with _launched(script):
+        _wait_until_healthy(f"{url}/health")
         answer = httpx.post(
-            f"http://127.0.0.1:{study.port}/v1/chat/completions",
+            f"{url}/v1/chat/completions",
             json={"model": "x", "messages": [{"role": "user", "content": "hello"}], "max_tokens": 8},
             timeout=60,
             trust_env=False,
@@ -168,20 +113,20 @@ def test_the_exported_command_boots_a_server_that_answers(study: Study) -> None:
 
 
 @contextmanager
-def _launched(script: Path) -> Iterator[str]:
+def _launched(script: Path) -> Iterator[None]:
     with script.with_suffix(".log").open("wb") as log:
         server = subprocess.Popen(
             ["bash", str(script)], cwd=script.parent, stdout=log, stderr=log, start_new_session=True
         )
     try:
-        yield "http://127.0.0.1:{port}/health"
+        yield
     finally:
         os.killpg(server.pid, signal.SIGKILL)
         server.wait()
 
 
 def _wait_until_healthy(url: str) -> None:
-    deadline = time.monotonic() + 180
+    deadline = time.monotonic() + 300
     while time.monotonic() < deadline:
         try:
             if httpx.get(url, timeout=5, trust_env=False).status_code == 200:
@@ -189,4 +134,4 @@ def _wait_until_healthy(url: str) -> None:
         except httpx.HTTPError:
             pass
         time.sleep(0.5)
-    pytest.fail("the exported command did not boot within 180 s")
+    pytest.fail("the exported command did not boot within 300 s")
