@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from threading import Event as Never
 from typing import TypeAlias
 
@@ -85,36 +86,26 @@ def measure_level(
     return asyncio.run(run.measure(prompts, seed))
 
 
+@dataclass
 class _LevelRun:
-    def __init__(
-        self,
-        endpoint: Endpoint,
-        level: int,
-        bench: BenchPlan,
-        log_window: LogWindow,
-        stop: StopSignal,
-        on_progress: OnProgress | None,
-        hopeless_below: float | None,
-        patience: Patience,
-    ) -> None:
-        self._endpoint = endpoint
-        self._level = level
-        self._bench = bench
-        self._log_window = log_window
-        self._stop = stop
-        self._on_progress = on_progress
-        self._hopeless_below = hopeless_below
-        self._patience = patience
-        self._waves: list[MeasuredWave] = []
-        self._events: list[Event] = []
-        self._notes: list[str] = []
+    endpoint: Endpoint
+    level: int
+    bench: BenchPlan
+    log_window: LogWindow
+    stop: StopSignal
+    on_progress: OnProgress | None
+    hopeless_below: float | None
+    patience: Patience
+    waves: list[MeasuredWave] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
     async def measure(self, prompts: Sequence[Prompt], seed: int) -> Measurement:
-        approach = await find_approach(self._endpoint, prompts, seed, self._stop, self._patience)
-        self._notes += approach.notes
-        self._notes += await flush_cache(self._endpoint, self._stop)
-        self._log_window()
-        deadline = time.monotonic() + self._bench.max_seconds_per_level
+        approach = await find_approach(self.endpoint, prompts, seed, self.stop, self.patience)
+        self.notes += approach.notes
+        self.notes += await flush_cache(self.endpoint, self.stop)
+        self.log_window()
+        deadline = time.monotonic() + self.bench.max_seconds_per_level
         while True:
             wave = await self._wave(approach, deadline)
             self._keep(wave)
@@ -125,58 +116,58 @@ class _LevelRun:
 
     async def _wave(self, approach: Approach, deadline: float) -> Wave:
         return await run_wave(
-            self._endpoint,
-            approach.requests(self._level, self._bench.output_tokens),
-            stop=self._stop,
+            self.endpoint,
+            approach.requests(self.level, self.bench.output_tokens),
+            stop=self.stop,
             deadline=deadline,
-            patience=self._patience,
+            patience=self.patience,
             look=self._look,
         )
 
     def _keep(self, wave: Wave) -> None:
-        self._events += self._log_window()
+        self.events += self.log_window()
         if wave.paused_s:
-            self._notes.append(f"a wave was thrown away: this process stood still for {wave.paused_s:.1f} s")
+            self.notes.append(f"a wave was thrown away: this process stood still for {wave.paused_s:.1f} s")
             return
         measured = _measured(wave)
         if measured is not None:
-            self._waves.append(measured)
-            self._progress(steady_part(self._waves))
+            self.waves.append(measured)
+            self._progress(steady_part(self.waves))
 
     def _look(self, partial: Wave) -> None:
         if partial.paused_s or (measured := _measured(partial)) is None:
             return
-        self._progress(steady_part([*self._waves, measured]), measured)
+        self._progress(steady_part([*self.waves, measured]), measured)
 
     def _progress(self, steady: Steady, partial: MeasuredWave | None = None) -> None:
-        if self._on_progress is not None:
-            self._on_progress(self._level, steady.rate.mean)
-        if self._hopeless_below is None:
+        if self.on_progress is not None:
+            self.on_progress(self.level, steady.rate.mean)
+        if self.hopeless_below is None:
             return
         bins = sum(wave.window.rates.size for wave in steady.waves)
-        if bins >= FEWEST_BINS_TO_GIVE_UP and steady.rate.mean * (1 + GIVE_UP_MARGIN) < self._hopeless_below:
+        if bins >= FEWEST_BINS_TO_GIVE_UP and steady.rate.mean * (1 + GIVE_UP_MARGIN) < self.hopeless_below:
             if partial is not None:
-                self._waves.append(partial)
-                self._events += self._log_window()
+                self.waves.append(partial)
+                self.events += self.log_window()
             raise Hopeless(self._finish("time"))
 
     def _is_narrow(self) -> bool:
-        if len(self._waves) < FEWEST_WAVES:
+        if len(self.waves) < FEWEST_WAVES:
             return False
-        steady = steady_part(self._waves)
+        steady = steady_part(self.waves)
         return steady.rate.half_width < NARROW and not steady.drifting
 
     def _finish(self, stopped_by: StoppedBy) -> Measurement:
-        if not self._waves:
-            raise MeasureError(None, NO_WINDOW.format(level=self._level), self._notes)
-        steady = steady_part(self._waves)
+        if not self.waves:
+            raise MeasureError(None, NO_WINDOW.format(level=self.level), self.notes)
+        steady = steady_part(self.waves)
         per_stream = steady.rate.mean / steady.running
         if per_stream < DRIP_TOK_S:
             raise MeasureError(
                 FailureKind.HANG,
-                f"the server drips: {per_stream:.2f} tok/s a stream at {self._level} streams",
+                f"the server drips: {per_stream:.2f} tok/s a stream at {self.level} streams",
             )
-        return level_report(self._level, steady, self._events, stopped_by, self._notes)
+        return level_report(self.level, steady, self.events, stopped_by, self.notes)
 
 
 def _measured(wave: Wave) -> MeasuredWave | None:
