@@ -54,14 +54,15 @@ class IncidentReader:
 
     def feed(self, number: int, line: LogLine) -> None:
         """Take one clean line with its number."""
+        if signs.SOMEBODY_ELSES.match(line.text):
+            self._muted = True
+        elif line.stamped:
+            self._muted = False
         if line.stamped:
             self._open = None
             self._clock = line.stamp or self._clock
-            self._muted = signs.SOMEBODY_ELSES.match(line.text) is not None
             self.stop_requested = self.stop_requested or signs.STOP_REQUESTED.match(line.text) is not None
             self.died = self.died or signs.DEATH.match(line.text) is not None
-        elif "]: Skipping tactic" in line.text:
-            self._muted = True
         text = line.text
         if text.startswith("[rank"):
             text = _RANK.sub("", text, count=1)

@@ -81,14 +81,15 @@ _NEVER: Final[tuple[str, ...]] = (
     r"ERROR: +Exception in ASGI application",
     r"INFO: ",
     r"\S+\.py:\d+: \w*Warning: ",
-    r"\[harness\]",
 )
 
 NEVER_THE_CAUSE: Final = re.compile("|".join(_NEVER))
 """Loud lines that are not the reason: consequences, fall-backs, advice, and errors of single requests."""
 
-SOMEBODY_ELSES: Final = re.compile(r"\[http_server\] Error: |ERROR: +Exception in ASGI application")
-"""The traceback printed after such a line belongs to one request."""
+SOMEBODY_ELSES: Final = re.compile(
+    r"\[http_server\] Error: |ERROR: +Exception in ASGI application|.{0,160}\[Autotuner\]: Skipping tactic"
+)
+"""The traceback printed after such a line belongs to one request, or to an attempt that was given up."""
 
 DECIDES_ALWAYS: Final = re.compile(
     r"(?:ERROR: +)?\[Errno 98\] |Signal SIGTERM received while health check failed"

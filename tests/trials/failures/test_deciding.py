@@ -97,11 +97,14 @@ def test_a_caught_exception_before_the_ready_line_does_not_matter() -> None:
     assert diagnose(log.lines).verdict == "healthy"
 
 
-def test_the_traceback_of_a_single_request_kills_nobody() -> None:
+@pytest.mark.parametrize("stamped", [True, False])
+def test_the_traceback_of_a_single_request_is_never_the_cause(stamped: bool) -> None:
     log = ServerLog().boot(Stage.READY)
-    log.say("ERROR:    Exception in ASGI application")
+    (log.say if stamped else log.raw)("ERROR:    Exception in ASGI application")
     log.uncaught("RuntimeError: CUDA out of memory while parsing the request")
     assert diagnose(log.decode().lines).verdict == "healthy"
+    log.scheduler_dies("torch.AcceleratorError: CUDA error: misaligned address")
+    assert _failure(log).kind == FailureKind.KERNEL_FAULT
 
 
 def test_a_ready_line_beside_a_taken_port_is_false() -> None:
