@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import replace
 
 from trials.box import words
 from trials.box.captures import capture_begin, capture_end, capture_plan
@@ -46,12 +47,25 @@ class SchedulerBoot:
         self._meet("start")
         self._console.raw(words.NOISE_AT_START)
         self._init_distributed()
-        memory = plan_memory(self._args, self._box, self._setup.free_gib[self._rank.number])
+        memory = self._plan()
         self._load_weights(memory)
         self._allocate_pool(memory)
         self._capture_graphs(memory)
         self._report_limits(memory)
         return memory
+
+    def _plan(self) -> CardMemory:
+        """This card, with the KV pool that the replica's fullest card can hold: all ranks agree on it."""
+        free = self._free_of_replica()
+        mine = plan_memory(self._args, self._box, free[self._rank.tp])
+        least = plan_memory(self._args, self._box, min(free))
+        if not least.weights_fit:
+            return mine
+        return replace(least, before=mine.before)
+
+    def _free_of_replica(self) -> list[float]:
+        first = self._rank.number - self._rank.tp
+        return self._setup.free_gib[first : first + self._args.tp]
 
     def _init_distributed(self) -> None:
         label = "Init parallel" if self._says_parallel else "Init torch distributed"
@@ -75,9 +89,7 @@ class SchedulerBoot:
         """SGLang refuses cards of which one has much less free memory than this one."""
         if os.environ.get("SGLANG_ENABLE_TP_MEMORY_INBALANCE_CHECK", "1").lower() in ("0", "false"):
             return
-        first = self._rank.number - self._rank.tp
-        context = self._box.cards.context_gib
-        replica = [gib - context for gib in self._setup.free_gib[first : first + self._args.tp]]
+        replica = [gib - self._box.cards.context_gib for gib in self._free_of_replica()]
         mine, least = replica[self._rank.tp], min(replica)
         if least < mine * _BALANCED_SHARE:
             raise SchedulerDiedError("init_distributed", words.unbalanced(least, mine, _BALANCED_SHARE))

@@ -182,6 +182,14 @@ def test_foreign_process_leaves_too_little_for_the_weights(start_box: Any) -> No
     assert "torch.OutOfMemoryError: CUDA out of memory" in box.log
 
 
+def test_a_little_foreign_memory_shrinks_the_pool_of_all(start_box: Any) -> None:
+    alone = start_box(*ROOMY).wait_ready()
+    tokens = alone.info()["max_total_num_tokens"]
+    assert alone.stop() == 0
+    box = start_box(*ROOMY, faults=[{"kind": "foreign_process", "card": 5, "mib": 4000}]).wait_ready()
+    assert 40_000 < tokens - box.info()["max_total_num_tokens"] < 60_000
+
+
 def test_gpu_that_disappears(start_box: Any) -> None:
     fault = {"kind": "gpu_lost", "card": 2, "at_request": 1, "seconds": 30}
     box = start_box(*ROOMY, faults=[fault]).wait_ready()
