@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from autotune.dashboard.moments import seconds_between
 from autotune.dashboard.snapshot import Snapshot
 from autotune.dashboard.wording import number, throughput
 from autotune.figures import Figure, HistoryPoint, gpu_memory, history, streams
+from autotune.moments import seconds_between
 from autotune.trial_view import TrialView
 from db.rows import GpuSampleRow, TrialRow
 

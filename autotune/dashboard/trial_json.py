@@ -8,8 +8,8 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from autotune.dashboard.moments import seconds_between
 from autotune.dashboard.snapshot import Snapshot
+from autotune.moments import seconds_between
 from autotune.trial_view import TrialView
 from db import queries
 from db.rows import StageRow, TrialRow

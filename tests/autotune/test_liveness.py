@@ -9,7 +9,7 @@ from dataclasses import replace
 import psutil
 import pytest
 
-from autotune.dashboard.liveness import run_state
+from autotune.liveness import run_state
 from db.rows import RunRow
 
 ME = RunRow(

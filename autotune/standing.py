@@ -1,0 +1,79 @@
+"""Where a study stands: is it running, how many trials ended how, what is left of the night."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from autotune.liveness import RunState, run_state
+from autotune.moments import seconds_between
+from db.outcomes import OUTCOME_WORDS
+from db.rows import RunRow, TrialRow
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A study's newest run and what it has done.
+
+    Attributes:
+        run: The newest run, None before the first.
+        counts: Trials by outcome, with "running" and "total".
+        boots: Server starts so far.
+        boots_left: Server starts still planned, None where nobody planned.
+        seconds_left: Until the night's end, s; None unless it runs and its end can be told.
+    """
+
+    state: RunState
+    run: RunRow | None
+    counts: Mapping[str, int]
+    boots: int
+    boots_left: int | None
+    seconds_left: float | None
+
+    @property
+    def goes_on(self) -> bool:
+        """Somebody runs it, here or on another machine."""
+        return self.state.word in ("running", "elsewhere")
+
+    def plan_json(self) -> dict[str, Any]:
+        return {
+            "boots": self.boots,
+            "boots_planned": self.run.boots_planned if self.run else None,
+            "boots_left": self.boots_left,
+            "ends_by": self.run.ends_by if self.run else None,
+            "seconds_left": self.seconds_left,
+        }
+
+
+def standing(rows: Sequence[TrialRow], run: RunRow | None, boots: int) -> Standing:
+    """Judge a study by its trials, its newest run and its server starts."""
+    state = run_state(run)
+    planned = run.boots_planned if run else None
+    boots_left = None if planned is None else max(0, planned - boots)
+    goes_on = run is not None and state.word in ("running", "elsewhere")
+    seconds_left = _seconds_left(rows, run, boots_left) if goes_on and run else None
+    return Standing(state, run, count_outcomes(rows), boots, boots_left, seconds_left)
+
+
+def count_outcomes(rows: Sequence[TrialRow]) -> dict[str, int]:
+    """Trials by outcome; "running" are those that have not ended."""
+    seen = Counter(row.outcome or ("interrupted" if row.is_told else "running") for row in rows)
+    words = ("running", *OUTCOME_WORDS.values())
+    return {"total": len(rows), **{word: seen[word] for word in words}}
+
+
+def _seconds_left(rows: Sequence[TrialRow], run: RunRow, boots_left: int | None) -> float | None:
+    """To the deadline, or as long as the planned boots take at the pace so far, whichever is sooner."""
+    estimates = []
+    if run.ends_by:
+        estimates.append(-seconds_between(run.ends_by))
+    if boots_left is not None and (pace := _seconds_a_trial(rows)):
+        estimates.append(boots_left * pace)
+    return max(0.0, min(estimates)) if estimates else None
+
+
+def _seconds_a_trial(rows: Sequence[TrialRow]) -> float | None:
+    took = [seconds_between(row.started_at, row.ended_at) for row in rows if row.started_at and row.ended_at]
+    return sum(took) / len(took) if took else None
