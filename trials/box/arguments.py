@@ -115,7 +115,7 @@ def server_parser(version: str) -> argparse.ArgumentParser:
     Raises:
         BoxError: If this release's flags are not in the package.
     """
-    file = resources.files("trials.box") / "flags" / f"{version}.json"
+    file = resources.files("trials.box.flags") / f"{version}.json"
     if not file.is_file():
         raise BoxError(f"no flag list of SGLang {version} in the box; its sglang_version must be one that is")
     parser = argparse.ArgumentParser(prog=_program(version))

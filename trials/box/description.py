@@ -238,8 +238,8 @@ class BoxDescription(Part):
 
 def box_names() -> tuple[str, ...]:
     """The boxes that come with the package."""
-    folder = resources.files("trials.box") / "boxes"
-    return tuple(sorted(file.name.removesuffix(".toml") for file in folder.iterdir()))
+    files = resources.files("trials.box.boxes").iterdir()
+    return tuple(sorted(file.name.removesuffix(".toml") for file in files if file.name.endswith(".toml")))
 
 
 def load_box(name_or_file: str) -> BoxDescription:
@@ -270,7 +270,7 @@ def _read_text(name_or_file: str) -> str:
     file = Path(name_or_file)
     if file.suffix == ".toml" and file.is_file():
         return file.read_text()
-    packaged = resources.files("trials.box") / "boxes" / f"{name_or_file}.toml"
+    packaged = resources.files("trials.box.boxes") / f"{name_or_file}.toml"
     if "/" in name_or_file or not packaged.is_file():
         raise BoxError(f"no box {name_or_file!r}; write one of {', '.join(box_names())}, or a .toml file")
     return packaged.read_text()

@@ -18,7 +18,7 @@ KIMI = "kimi-k2.5-8x-rtx-pro-6000"
 
 
 def text_of(box: str) -> str:
-    return (resources.files("trials.box") / "boxes" / f"{box}.toml").read_text()
+    return (resources.files("trials.box.boxes") / f"{box}.toml").read_text()
 
 
 @pytest.mark.parametrize("name", box_names())

@@ -1,0 +1,1 @@
+"""The boxes that come with the package, one TOML file each."""

@@ -1,0 +1,1 @@
+"""Flag lists of SGLang releases, one JSON file each."""
