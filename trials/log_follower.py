@@ -5,13 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from trials.boot_log import BootLog, Event, Fatal, StageChanged
+from trials.boot_log import BootLog, Event, Fatal, StageChanged, is_health_check
 from trials.log_tail import LogTail
 from trials.outcome import Stage
 
 
 class LogFollower:
     """Feeds a log to a BootLog.
+
+    Args:
+        on_stage: Told of each stage that the log shows up to the ready line, whose word alone proves nothing.
 
     Attributes:
         boot_log: What the log has said so far.
@@ -27,18 +30,20 @@ class LogFollower:
     def poll(self) -> list[Event]:
         """What the log has said since the last call."""
         before = self._tail.offset
-        events = [event for line in self._tail.lines() for event in self.boot_log.feed(line)]
-        if self._tail.offset != before:
+        lines = list(self._tail.lines())
+        # A progress bar that grows is no whole line yet.
+        if self._tail.offset != before and not (lines and all(map(is_health_check, lines))):
             self._last_output = time.monotonic()
+        events = [event for line in lines for event in self.boot_log.feed(line)]
         for event in events:
-            if isinstance(event, StageChanged):
+            if isinstance(event, StageChanged) and event.stage is not Stage.READY:
                 self._on_stage(event.stage)
             elif isinstance(event, Fatal) and self._lost_since is None:
                 self._lost_since = time.monotonic()
         return events
 
     def silent_s(self) -> float:
-        """How long the log has said nothing, s."""
+        """How long the log has said nothing but that somebody asked for the server's health, s."""
         return time.monotonic() - self._last_output
 
     def lost_s(self) -> float:

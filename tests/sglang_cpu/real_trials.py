@@ -16,6 +16,7 @@ from tests.trials.trial_runs import Record
 from trials import run_trial
 from trials.marks import marked_processes
 from trials.outcome import AnyOutcome, EnvironmentFailed, SettingsFailed, Stage
+from trials.process_table import OsProcess
 from trials.settings import BenchPlan, ServerPlan, Settings, TrialPlan
 
 PLAIN = flags(*SMALL, *PLAIN_ATTENTION, "--mem-fraction-static", str(SMALL_FRACTION))
@@ -70,9 +71,9 @@ class StruckRecord(Record):
             return
         self._strike = None
         self._first(strike.once)
-        self._first(strike.who).send_signal(strike.number)
+        self._first(strike.who).send(strike.number)
 
-    def _first(self, word: str) -> psutil.Process:
+    def _first(self, word: str) -> OsProcess:
         deadline = time.monotonic() + _VICTIM_COMES_S
         while time.monotonic() < deadline:
             found = [process for process in marked_processes(self._mark) if word in _command(process)]
@@ -152,8 +153,8 @@ def run_for_real(settings: Settings, plan: TrialPlan, strike: Strike | None = No
     )
 
 
-def _command(process: psutil.Process) -> str:
+def _command(process: OsProcess) -> str:
     try:
-        return " ".join(process.cmdline())
+        return " ".join(psutil.Process(process.pid).cmdline())
     except psutil.Error:
         return ""
