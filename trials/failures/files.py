@@ -13,7 +13,7 @@ from typing import Final, cast
 
 from trials.failures.diagnose import Reading, conclude
 from trials.failures.facts import MachineFacts
-from trials.failures.relevance import line_may_matter, may_matter
+from trials.failures.relevance import line_may_matter, telling_words
 from trials.failures.verdict import Diagnosis
 from trials.outcome import Stage
 from trials.settings import Settings
@@ -63,12 +63,13 @@ def _relevant_lines(stream: BufferedIOBase, reading: Reading) -> Iterator[tuple[
     """The lines that can matter, with their numbers. Everything counts while a traceback is open."""
     number = 0
     for chunk in _whole_lines(stream):
-        if number > HEAD_LINES and not reading.incidents.inside and not may_matter(chunk):
+        words = telling_words(chunk)
+        if not words and number > HEAD_LINES and not reading.incidents.inside:
             number += chunk.count(b"\n")
             continue
         for line in chunk.removesuffix(b"\n").split(b"\n"):
             number += 1
-            if number <= HEAD_LINES or reading.incidents.inside or line_may_matter(line):
+            if number <= HEAD_LINES or reading.incidents.inside or line_may_matter(line, words):
                 yield number, line[:MAX_LINE]
 
 

@@ -41,6 +41,7 @@ _LITERALS: Final[tuple[bytes, ...]] = (
     b"Gracefully exiting",
     b"Shutting down",
     b"Fatal Python",
+    b"# autotune stops",
 )
 """One of these is in every line that the two tables could match."""
 
@@ -48,13 +49,16 @@ _OF_ONE_REQUEST: Final[tuple[bytes, ...]] = (b"[http_server] Error", b"INFO:    
 """Lines with such words that are nobody's death, and that can fill a log."""
 
 
-def may_matter(data: bytes) -> bool:
-    """False when nothing in the bytes can be part of the boot's story or of a failure."""
-    return any(literal in data for literal in _LITERALS)
+def telling_words(chunk: bytes) -> tuple[bytes, ...]:
+    """The words in the bytes that may belong to the boot's story or to a failure; usually none."""
+    return tuple(literal for literal in _LITERALS if literal in chunk)
 
 
-def line_may_matter(line: bytes) -> bool:
-    """The same for one line, where more can be told."""
+def line_may_matter(line: bytes, words: tuple[bytes, ...]) -> bool:
+    """False when a line of a chunk with such words holds none of them, or is of one request."""
     if line.startswith(b"  "):  # frames outside of a traceback that is followed
         return False
-    return not any(literal in line for literal in _OF_ONE_REQUEST) and may_matter(line)
+    for word in words:
+        if word in line:
+            return not any(literal in line for literal in _OF_ONE_REQUEST)
+    return False
