@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+_CONFIG = "config.json"
 _EXPERT_KEYS = ("n_routed_experts", "num_experts", "num_local_experts", "moe_num_experts")
 _EXPERT_WIDTH_KEYS = ("moe_intermediate_size", "expert_intermediate_size")
 
@@ -42,11 +43,11 @@ class ModelFacts:
     @classmethod
     def read(cls, model_path: str) -> ModelFacts | None:
         """Read a local folder, or a repository that is in the Hugging Face cache; None when it is neither."""
-        config = _config_file(model_path)
-        if config is None:
+        folder = model_folder(model_path)
+        if folder is None:
             return None
         try:
-            content = json.loads(config.read_text())
+            content = json.loads((folder / _CONFIG).read_text())
         except (OSError, ValueError):
             return None
         return cls.from_config(content) if isinstance(content, dict) else None
@@ -77,17 +78,18 @@ def _number(config: Mapping[str, Any], *names: str) -> int | None:
     return next((value for value in values if isinstance(value, int) and value > 0), None)
 
 
-def _config_file(model_path: str) -> Path | None:
-    local = Path(model_path).expanduser() / "config.json"
-    if local.is_file():
+def model_folder(model_path: str) -> Path | None:
+    """Where a model lies on this disk: its own folder, or its place in the Hugging Face cache; else None."""
+    local = Path(model_path).expanduser()
+    if (local / _CONFIG).is_file():
         return local
     repository = _cache() / f"models--{model_path.replace('/', '--')}"
     try:
         revision = (repository / "refs" / "main").read_text().strip()
     except OSError:
         return None
-    cached = repository / "snapshots" / revision / "config.json"
-    return cached if cached.is_file() else None
+    cached = repository / "snapshots" / revision
+    return cached if (cached / _CONFIG).is_file() else None
 
 
 def _cache() -> Path:

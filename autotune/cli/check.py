@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from datetime import datetime
 
 import typer
 
@@ -11,24 +13,38 @@ from autotune.check import StudyCheck, check_study
 from autotune.cli.commands import BAD_INPUT
 from autotune.cli.options import JsonOption, SpecArgument
 from autotune.cli.output import say, say_error, say_json
+from autotune.night.outlook import outlook
 from autotune.night.plans import cache_folder
+from autotune.night.preflight import Finding, Level, look_around
 from autotune.spec import StudySpec
+from db.studies import studies_folder
 from trials.probes import count_cards
 from trials.rules import rules_for
+
+_STYLES: Mapping[Level, str] = {"ok": "", "warning": "yellow", "error": "bold red"}
 
 
 def check(spec_file: SpecArgument, json: JsonOption = False) -> None:
     """Validate a study file and print what the study would do, without booting anything."""
     spec = StudySpec.load(spec_file)
+    findings = look_around(spec, studies_folder(None) / spec.name)
     checked = check_study(spec, cache_folder(), rules_for(spec.server, count_cards(spec.server)))
     if json:
-        say_json(asdict(checked))
+        say_json({**asdict(checked), "preflight": [asdict(finding) for finding in findings]})
     else:
         _show(checked)
+        _show_preflight(spec, findings)
     for problem in checked.problems:
         say_error(str(problem))
     if checked.problems:
         raise typer.Exit(BAD_INPUT)
+
+
+def _show_preflight(spec: StudySpec, findings: Sequence[Finding]) -> None:
+    say("\nthis machine, now:", style="bold")
+    for finding in findings:
+        say(f"  {finding.level:<8} {finding.about}: {finding.sentence}", style=_STYLES[finding.level])
+    say(f"\nthe night: {outlook(spec, datetime.now().astimezone())}")
 
 
 def _show(checked: StudyCheck) -> None:

@@ -132,7 +132,7 @@ class Night:
             return before
         self.journal.verdict(asdict(verdict))
         self.journal.notice(verdict.sentence, trial=verdict.best)
-        self.reporter.best(verdict.best, verdict.throughput.tok_s)
+        self.reporter.best(verdict)
         return verdict.best
 
 

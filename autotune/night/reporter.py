@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from autotune.night.asking import Asked
+from autotune.verdict import Verdict
 from trials.outcome import AnyOutcome, Measurement, Stage
 
 
@@ -34,7 +35,7 @@ class Reporter(Protocol):
     def trial_ended(self, asked: Asked, outcome: AnyOutcome) -> None:
         """How the running trial ended."""
 
-    def best(self, number: int, tok_s: float) -> None:
+    def best(self, verdict: Verdict) -> None:
         """The best trial changed."""
 
     def close(self) -> None:

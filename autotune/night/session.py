@@ -19,6 +19,7 @@ from autotune.night.loop import FAILED, Night, NightResult
 from autotune.night.opening import STUDY_FILE, Forbidden, describe, open_book, seconds_spent
 from autotune.night.page import PageError, page
 from autotune.night.plans import Plans, cache_folder
+from autotune.night.preflight import preflight
 from autotune.night.recovery import recover
 from autotune.night.reporter import Reporter
 from autotune.night.running import Runner, RunTrial
@@ -124,7 +125,7 @@ class _Opened:
         self._journal.begin_run(
             pid=me.pid, boot_id=me.boot_id, process_started=psutil.Process().create_time()
         )
-        result = self._recover() or self._night(requests, run_trial, earlier_s).run()
+        result = self._recover() or self._unfit() or self._night(requests, run_trial, earlier_s).run()
         self._journal.end_run(result.sentence)
         return result
 
@@ -133,6 +134,15 @@ class _Opened:
         for sentence in found.sentences:
             self.say(sentence)
         return NightResult(FAILED, found.left_behind) if found.left_behind else None
+
+    def _unfit(self) -> NightResult | None:
+        """Say what is not well; what would spoil every boot ends the night before it begins."""
+        findings = preflight(self._spec, self._folder, self._probe)
+        for finding in findings:
+            if finding.level == "warning":
+                self.say(f"{finding.about}: {finding.sentence}")
+        errors = [f"{finding.about}: {finding.sentence}" for finding in findings if finding.level == "error"]
+        return NightResult(FAILED, "; ".join(errors)) if errors else None
 
     def _night(self, requests: StopRequests, run_trial: RunTrial, earlier_s: float) -> Night:
         spec, journal, book = self._spec, self._journal, self._book
