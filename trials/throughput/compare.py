@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+from scipy.special import stdtrit
 
 from trials.outcome import Measurement
 from trials.prompts import Prompt
@@ -71,6 +71,6 @@ def _compared(level: int, first: Sequence[Measurement], second: Sequence[Measure
     interval = None
     if logs.size > 1:
         error = float(logs.std(ddof=1)) / np.sqrt(logs.size)
-        half = float(stats.t.ppf((1 + CONFIDENCE) / 2, logs.size - 1)) * error
+        half = float(stdtrit(logs.size - 1, (1 + CONFIDENCE) / 2)) * error
         interval = (float(np.exp(mean - half)), float(np.exp(mean + half)))
     return Comparison(level, tuple(first), tuple(second), float(np.exp(mean)), interval)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy.special import stdtrit
 
 CONFIDENCE = 0.95
 
@@ -96,4 +96,4 @@ def _half_width(
     variance = float(share @ (values - share @ values) ** 2) * n / (n - 1)
     worth = independent / (n * float(share @ share))
     freedom = max(independent - 1, 1.0)
-    return float(stats.t.ppf((1 + CONFIDENCE) / 2, freedom) * np.sqrt(variance / max(worth, 1.0)))
+    return float(stdtrit(freedom, (1 + CONFIDENCE) / 2) * np.sqrt(variance / max(worth, 1.0)))
