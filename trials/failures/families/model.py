@@ -31,10 +31,11 @@ MODEL: Final[tuple[Family, ...]] = (
             r"(?:401|403|404) Client Error",
             r"[Cc]an't load (?:the )?(?:config|configuration|tokenizer|image processor)",
             r"[Cc]annot find (?:the )?model",
-            r"FileNotFoundError: .{0,200}(?:\.safetensors|\.bin|\.json|\.gguf|\.model)\b",
+            # A kernel cache's files are not the model's; a model may lie below a folder named .cache.
+            r"FileNotFoundError: (?!.{0,200}(?:\.triton/|\.cache/(?:flashinfer|torch|triton|sglang)/))"
+            r".{0,200}(?:\.safetensors|\.bin|\.json|\.gguf|\.model)\b",
         ),
         says="`Repo id must be in the form 'repo_name' or 'namespace/repo_name': '/models/nope'`",
-        never=(r"\.triton/|\.cache/(?!huggingface)",),
         summary="The model (or draft model) is not at the given path and not on the hub under that name.",
         means="A wrong path, a name that needs a token, or a folder without the files.",
     ),
