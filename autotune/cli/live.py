@@ -22,7 +22,7 @@ from autotune.cli.words import (
     throughput_words,
 )
 from autotune.night.asking import Asked
-from autotune.verdict import streams
+from autotune.verdict import Verdict, streams, tok_s_words
 from trials.outcome import AnyOutcome, Measurement, Stage
 
 _REDRAWS_PER_S = 4
@@ -31,8 +31,7 @@ _REDRAWS_PER_S = 4
 class LiveTerminal:
     """Draws with Rich; stage, progress and measurements may arrive from other threads."""
 
-    def __init__(self, *, main_level: int, simulated: bool, console: Console | None = None) -> None:
-        self._main_level = main_level
+    def __init__(self, *, simulated: bool, console: Console | None = None) -> None:
         self._simulated = simulated
         self._news = News()
         self._console = console or Console(highlight=False)
@@ -44,7 +43,6 @@ class LiveTerminal:
         self._page = ""
         self._started = time.monotonic()
         self._ends: float | None = None
-        self._main_measured: dict[int, Measurement] = {}
         self._live = Live(
             get_renderable=self._draw,
             console=self._console,
@@ -70,6 +68,7 @@ class LiveTerminal:
             self._doing = asked.why
 
     def stage(self, stage: Stage, seconds: float) -> None:
+        self._started = time.monotonic() - seconds
         self._doing = STAGES[stage]
 
     def progress(self, level: int, tok_s: float) -> None:
@@ -82,8 +81,6 @@ class LiveTerminal:
     def trial_ended(self, asked: Asked, outcome: AnyOutcome) -> None:
         with self._lock:
             self._running = ""
-            main = (m for m in outcome.measurements if m.level == self._main_level)
-            self._main_measured.update((asked.number, measured) for measured in main)
         line = Text(f"{asked.number:>4}  ", style="bold")
         line.append(outcome_words(outcome, self._simulated), style=outcome_style(outcome))
         self._print(line)
@@ -92,10 +89,10 @@ class LiveTerminal:
         for warning in self._news.fresh(outcome.warnings):
             self._print(Text(f"      {warning}", style="yellow"))
 
-    def best(self, number: int, tok_s: float) -> None:
-        measured = self._main_measured.get(number)
-        figures = f": {measured_words(measured, self._simulated)}" if measured else ""
-        self._best = f"trial {number}{figures}"
+    def best(self, verdict: Verdict) -> None:
+        if verdict.throughput is not None:
+            reached = tok_s_words(verdict.throughput, verdict.simulated)
+            self._best = f"trial {verdict.best}: {reached} at {streams(verdict.level)}"
 
     def close(self) -> None:
         self._live.stop()

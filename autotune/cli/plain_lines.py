@@ -5,6 +5,7 @@ from __future__ import annotations
 from autotune.cli.output import say, say_error
 from autotune.cli.words import News, duration, outcome_words, place_words
 from autotune.night.asking import Asked
+from autotune.verdict import Verdict
 from trials.outcome import AnyOutcome, Measurement, Stage
 
 
@@ -42,8 +43,8 @@ class PlainLines:
         for warning in self._news.fresh(outcome.warnings):
             say(f"trial {asked.number}: note: {warning}")
 
-    def best(self, number: int, tok_s: float) -> None:
-        say(f"trial {number} is the best so far")
+    def best(self, verdict: Verdict) -> None:
+        say(f"trial {verdict.best} is the best so far")
 
     def close(self) -> None:
         pass

@@ -79,7 +79,7 @@ def reporting(spec: StudySpec) -> Iterator[Reporter]:
     simulated = spec.server.simulated
     reporter: Reporter
     if out().is_terminal:
-        reporter = LiveTerminal(main_level=spec.bench.main_level, simulated=simulated)
+        reporter = LiveTerminal(simulated=simulated)
     else:
         reporter = PlainLines(simulated=simulated)
     try:

@@ -8,6 +8,7 @@ from typing import Any
 
 from autotune.night.asking import Asked
 from autotune.spec import StudySpec
+from autotune.verdict import Verdict
 from trials.outcome import (
     AnyOutcome,
     Completed,
@@ -114,7 +115,7 @@ class Notes:
     def __init__(self) -> None:
         self.notices: list[str] = []
         self.ended: list[tuple[Asked, AnyOutcome]] = []
-        self.bests: list[tuple[int, float]] = []
+        self.bests: list[Verdict] = []
 
     def page(self, url: str) -> None:
         self.notices.append(url)
@@ -133,7 +134,7 @@ class Notes:
     def trial_ended(self, asked: Asked, outcome: AnyOutcome) -> None:
         self.ended.append((asked, outcome))
 
-    def best(self, number: int, tok_s: float) -> None:
-        self.bests.append((number, tok_s))
+    def best(self, verdict: Verdict) -> None:
+        self.bests.append(verdict)
 
     def close(self) -> None: ...

@@ -235,6 +235,7 @@ def test_a_winner_that_fails_its_finals_loses(tmp_path: Path) -> None:
     finals = [trial for trial in _trials(spec) if trial.user_attrs.get("role") == "final"]
     lost = [trial for trial in finals if trial.state is TrialState.PRUNED]
     assert len(lost) == 1
-    best_number, _ = notes.bests[-1]
+    best_number = notes.bests[-1].best
+    assert best_number is not None
     assert _trials(spec)[best_number].params["cuda_graph_max_bs"] == 64
     assert _trials(spec)[best_number].params["mem_fraction_static"] != 0.7
