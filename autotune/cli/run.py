@@ -23,6 +23,7 @@ from autotune.night.page import PageError, page
 from autotune.night.reporter import Reporter
 from autotune.night.session import run_night
 from autotune.presets import preset
+from autotune.rehearsal import rehearsal_of
 from autotune.spec import StudySpec
 from db.studies import studies_folder
 
@@ -34,11 +35,22 @@ OnceOption = Annotated[
 ]
 
 
+RehearseOption = Annotated[
+    bool, typer.Option("--rehearse", help="Play the study on the simulated box, in minutes.")
+]
+
+
 def run(
-    spec_file: SpecArgument, studies: StudiesOption = None, no_dashboard: NoDashboardOption = False
+    spec_file: SpecArgument,
+    studies: StudiesOption = None,
+    no_dashboard: NoDashboardOption = False,
+    rehearse: RehearseOption = False,
 ) -> None:
     """Run a study, or go on with it where it stopped: the same command again loses nothing."""
     spec = StudySpec.load(spec_file)
+    if rehearse:
+        spec = rehearsal_of(spec)
+        say(f"Rehearsal on the simulated box {spec.server.box}: no number of it is real.", style="yellow")
     folder = studies_folder(studies) / spec.name
     with reporting(spec) as reporter:
         result = run_night(spec, folder, reporter=reporter, dashboard=not no_dashboard)
