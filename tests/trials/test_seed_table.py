@@ -63,9 +63,7 @@ _REFUSED = [
 
 
 @pytest.mark.parametrize(("settings", "kinds"), _REFUSED)
-def test_kernel_or_assertion_of_the_row(
-    settings: Settings, kinds: set[FailureKind], tmp_path: Path
-) -> None:
+def test_kernel_or_assertion_of_the_row(settings: Settings, kinds: set[FailureKind], tmp_path: Path) -> None:
     outcome, _ = run_on_box(settings, trial_plan(tmp_path))
     assert isinstance(outcome, SettingsFailed)
     assert outcome.failure.kind in kinds

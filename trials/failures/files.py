@@ -63,7 +63,7 @@ def _relevant_lines(stream: BufferedIOBase, reading: Reading) -> Iterator[tuple[
     """The lines that can matter, with their numbers. Everything counts while a traceback is open."""
     number = 0
     for chunk in _whole_lines(stream):
-        words = telling_words(chunk)
+        words = telling_words(chunk, incidents_wanted=not reading.incidents.full)
         if not words and number > HEAD_LINES and not reading.incidents.inside:
             number += chunk.count(b"\n")
             continue

@@ -52,6 +52,11 @@ class IncidentReader:
         """True while the next lines may belong to an exception."""
         return self._open is not None
 
+    @property
+    def full(self) -> bool:
+        """True while no further incident would be kept."""
+        return self._counts[self._log.ready] >= MAX_INCIDENTS
+
     def feed(self, number: int, line: LogLine) -> None:
         """Take one clean line with its number."""
         if signs.SOMEBODY_ELSES.match(line.text):

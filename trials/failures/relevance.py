@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-_LITERALS: Final[tuple[bytes, ...]] = (
-    # the boot's story: trials.boot_log.wording
+_STORY: Final[tuple[bytes, ...]] = (
     b"server_args=",
     b" mem=",
     b"Cache is allocated",
@@ -16,15 +15,21 @@ _LITERALS: Final[tuple[bytes, ...]] = (
     b"Init ",
     b"is disabled because",
     b"was reduced",
-    # what breaks: trials.failures.signs
+    b"igquit",
+    b"SIG",
+    b"Gracefully exiting",
+    b"Shutting down",
+    b"# autotune stops",
+)
+"""One of these is in every line of the boot's and the stop's story: ``trials.boot_log.wording``."""
+
+_BREAKS: Final[tuple[bytes, ...]] = (
     b"Traceback",
     b"Error",
     b"xception: ",
     b"rror: ",
     b"[Errno 98]",
     b"atchdog",
-    b"igquit",
-    b"SIG",
     b"exit code",
     b"Health check failed",
     b"terminate called",
@@ -33,25 +38,26 @@ _LITERALS: Final[tuple[bytes, ...]] = (
     b"not found",
     b"No such file",
     b"NCCL WARN",
-    b"ProcessGroupNCCL.cpp",
+    b"Process",
+    b"Exception in thread",
+    b"can't open file",
+    b"No module named",
     b"OCI ",
     b"docker: ",
     b"podman: ",
     b"container-cli",
-    b"Gracefully exiting",
-    b"Shutting down",
     b"Fatal Python",
-    b"# autotune stops",
 )
-"""One of these is in every line that the two tables could match."""
+"""One of these is in every line with which an incident can begin: ``trials.failures.signs``."""
 
 _OF_ONE_REQUEST: Final[tuple[bytes, ...]] = (b"[http_server] Error", b"INFO:     1", b"Skipping tactic")
 """Lines with such words that are nobody's death, and that can fill a log."""
 
 
-def telling_words(chunk: bytes) -> tuple[bytes, ...]:
+def telling_words(chunk: bytes, *, incidents_wanted: bool) -> tuple[bytes, ...]:
     """The words in the bytes that may belong to the boot's story or to a failure; usually none."""
-    return tuple(literal for literal in _LITERALS if literal in chunk)
+    wanted = _STORY + _BREAKS if incidents_wanted else _STORY
+    return tuple(word for word in wanted if word in chunk)
 
 
 def line_may_matter(line: bytes, words: tuple[bytes, ...]) -> bool:

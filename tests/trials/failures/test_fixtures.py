@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.trials.failures.server_log import RELEASES, ServerLog
-from trials.failures import Diagnosis, MachineFacts, diagnose
+from trials.failures import Diagnosis, MachineFacts, diagnose, diagnose_file
 from trials.failures.families import FAMILIES
 from trials.outcome import Stage
 
@@ -48,7 +48,7 @@ def _compose(table: dict[str, Any], text: str, release: str) -> list[str]:
         log.launcher_gives_up()
     else:
         log.raw(*text.splitlines())
-    return log.text.splitlines(keepends=True)
+    return log.text.split("\n")
 
 
 def _diagnosed(table: dict[str, Any], text: str, release: str) -> Diagnosis:
@@ -67,6 +67,18 @@ def test_a_family_is_recognised_in_a_whole_log(table: dict[str, Any], text: str,
     assert "{" not in found.failure.summary
     bounds = {remedy.setting: remedy.bound for remedy in found.failure.remedies}
     assert bounds.items() >= table.get("bounds", {}).items()
+
+
+@pytest.mark.parametrize("table", [table for table in _TABLES if table.get("says")])
+def test_the_fast_look_at_a_file_misses_nothing(
+    table: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("trials.failures.files.HEAD_LINES", 0)
+    path = tmp_path / "server.log"
+    facts = MachineFacts(**table.get("facts", {}))
+    for text in table["says"]:
+        path.write_text("\n".join(_compose(table, text, RELEASES[-1])))
+        assert diagnose_file(path, facts=facts).failure == _diagnosed(table, text, RELEASES[-1]).failure
 
 
 @pytest.mark.parametrize(("table", "text", "release"), list(_variants("near")))
