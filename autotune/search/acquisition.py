@@ -13,7 +13,7 @@ from autotune.search.codec import Matrix
 
 CHANCE_FLOOR = 0.02
 
-_CAUTION = 1.5
+_CAUTION = 2.0
 _LOG_ROOT_TAU = 0.5 * np.log(2.0 * np.pi)
 _FAR = -20.0
 

@@ -209,16 +209,24 @@ class Proposer:
             if key in self._history.taken or key in refused:
                 continue
             active = self._codec.space.active(settings)
-            if self._reason_against(active) is None and self._preflight.proof(active) is None:
+            if self._replaced(active) or self._reason_against(active) is not None:
+                refused.add(key)
+            elif self._preflight.proof(active) is None:
                 return pool.rows[at], float(pool.boots[at])
-            refused.add(key)
+            else:
+                refused.add(key)
         return None
 
     def _key(self, settings: Settings) -> Key:
-        """Canonical key of what would run, with values that the server always replaces replaced."""
-        replaced = self._history.replaced
-        return self._codec.space.canonical(
-            {name: replaced.get((name, value), value) for name, value in settings.items()}
+        return self._codec.space.canonical(settings)
+
+    def _replaced(self, active: Settings) -> bool:
+        """Whether the server would run another value that could be asked for itself."""
+        used = self._history.replaced
+        parameters = self._codec.space.parameters
+        return any(
+            (name, value) in used and used[name, value] in (parameters[name].values or ())
+            for name, value in active.items()
         )
 
     def _reason_against(self, active: Settings) -> str | None:

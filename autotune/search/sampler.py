@@ -76,18 +76,15 @@ class CrashAwareSampler(BaseSampler):
         """One joint proposal.
 
         Raises:
-            SpaceUsedUpError: If nothing is left to try; the trial is told FAIL.
+            SpaceUsedUpError: If nothing is left to try. ``study.optimize`` tells the trial FAIL and ends with
+                it; who asks and tells does the same. Optuna draws at the first ``suggest_*``, not at ``ask``.
             SpaceError: If the study's trials were drawn from another space.
         """
         codec = self._codec_of(study)
         if codec is None:
             return {}
         history = self._read(study, codec)
-        try:
-            proposal = self._propose(study, codec, history, trial.number)
-        except SpaceUsedUpError:
-            study.tell(trial.number, state=TrialState.FAIL)
-            raise
+        proposal = self._propose(study, codec, history, trial.number)
         self._store(study, trial, proposal)
         return dict(proposal.settings)
 
