@@ -13,7 +13,7 @@ import typer
 
 from autotune.cli.commands import INTERRUPTED
 from autotune.cli.live import LiveTerminal
-from autotune.cli.options import SpecArgument, StudiesOption, opened
+from autotune.cli.options import NoDashboardOption, SpecArgument, StudiesOption, opened
 from autotune.cli.output import out, say, say_error
 from autotune.cli.plain_lines import PlainLines
 from autotune.cli.results import show_best
@@ -29,7 +29,6 @@ from db.studies import studies_folder
 
 SPEC_FILE = "study.toml"
 
-NoDashboardOption = Annotated[bool, typer.Option("--no-dashboard", help="Do not start the dashboard.")]
 OnceOption = Annotated[
     bool, typer.Option("--once", help="End after the night instead of keeping the page up.")
 ]
@@ -52,7 +51,7 @@ def run(
         spec = rehearsal_of(spec)
         say(f"Rehearsal on the simulated box {spec.server.box}: no number of it is real.", style="yellow")
     folder = studies_folder(studies) / spec.name
-    with reporting(spec) as reporter:
+    with reporting(spec.server.simulated) as reporter:
         result = run_night(spec, folder, reporter=reporter, dashboard=not no_dashboard)
     _conclude(result, folder)
 
@@ -62,7 +61,7 @@ def demo(once: OnceOption = False, studies: StudiesOption = None) -> None:
     folder = _new_demo(studies_folder(studies))
     spec = StudySpec.load(folder / SPEC_FILE)
     with ExitStack() as stack:
-        with reporting(spec) as reporter:
+        with reporting(spec.server.simulated) as reporter:
             url = _open_page(stack, spec, folder, reporter)
             result = run_night(spec, folder, reporter=reporter, dashboard=False)
         if result.exit_code == INTERRUPTED:
@@ -86,14 +85,10 @@ def _open_page(stack: ExitStack, spec: StudySpec, folder: Path, reporter: Report
 
 
 @contextmanager
-def reporting(spec: StudySpec) -> Iterator[Reporter]:
+def reporting(simulated: bool) -> Iterator[Reporter]:
     """Live progress on a terminal, plain lines otherwise."""
-    simulated = spec.server.simulated
-    reporter: Reporter
-    if out().is_terminal:
-        reporter = LiveTerminal(simulated=simulated)
-    else:
-        reporter = PlainLines(simulated=simulated)
+    live = out().is_terminal
+    reporter: Reporter = LiveTerminal(simulated=simulated) if live else PlainLines(simulated=simulated)
     try:
         yield reporter
     finally:
