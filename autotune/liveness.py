@@ -30,7 +30,7 @@ def run_state(run: RunRow | None) -> RunState:
         return RunState("new", "no run has begun yet")
     if run.ended_at is not None:
         return RunState("ended", run.how or "the run ended")
-    if run.host != socket.gethostname() or run.boot_id not in ("", _boot_id()):
+    if run.host != socket.gethostname() or run.boot_id not in ("", boot_id()):
         return RunState(
             "elsewhere", f"run by process {run.pid} on {run.host}, which cannot be seen from here"
         )
@@ -50,5 +50,6 @@ def _lives(run: RunRow) -> bool:
         return False
 
 
-def _boot_id() -> str:
+def boot_id() -> str:
+    """A name for the time since this machine was started, empty where it has none."""
     return _BOOT_ID.read_text(encoding="ascii").strip() if _BOOT_ID.exists() else ""

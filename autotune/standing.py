@@ -7,10 +7,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sqlalchemy import Connection
+
 from autotune.liveness import RunState, run_state
 from autotune.moments import seconds_between
+from db import queries
 from db.outcomes import OUTCOME_WORDS
 from db.rows import RunRow, TrialRow
+
+OUTCOME_LABELS = {
+    "running": "running",
+    "completed": "worked",
+    "stopped": "stopped early",
+    "settings_failed": "failed",
+    "environment_failed": "machine failed",
+    "interrupted": "interrupted",
+}
+"""How trials ended, for people; outcomes as ``db.outcomes`` words them."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +58,12 @@ class Standing:
             "ends_by": self.run.ends_by if self.run else None,
             "seconds_left": self.seconds_left,
         }
+
+
+def read_standing(connection: Connection, rows: Sequence[TrialRow]) -> Standing:
+    """Judge a study as it stands in its file."""
+    runs = queries.runs(connection)
+    return standing(rows, runs[-1] if runs else None, queries.boot_count(connection))
 
 
 def standing(rows: Sequence[TrialRow], run: RunRow | None, boots: int) -> Standing:

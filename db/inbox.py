@@ -39,14 +39,22 @@ class Request:
     payload: Mapping[str, Any]
 
 
-def stop_after_trial(path: Path) -> None:
-    """Ask the runner to end the night when the current trial is done."""
-    _leave(path, "stop_after_trial", {})
+def stop_after_trial(path: Path) -> int:
+    """Ask the runner to end the night when the current trial is done.
+
+    Returns:
+        The request's id.
+    """
+    return _leave(path, "stop_after_trial", {})
 
 
-def stop_now(path: Path) -> None:
-    """Ask the runner to end the night at once; the running trial ends as Interrupted."""
-    _leave(path, "stop_now", {})
+def stop_now(path: Path) -> int:
+    """Ask the runner to end the night at once; the running trial ends as Interrupted.
+
+    Returns:
+        The request's id.
+    """
+    return _leave(path, "stop_now", {})
 
 
 def try_settings(path: Path, settings: Mapping[str, SettingValue]) -> None:
@@ -95,9 +103,17 @@ def answer(engine: Engine, request: Request, text: str) -> None:
         connection.execute(mine.values(done_at=utc_now(), answer=text))
 
 
-def _leave(path: Path, kind: RequestKind, payload: Mapping[str, Any]) -> None:
+def withdraw(path: Path, request: int, text: str) -> None:
+    """Take back a request that nobody has acted on; ``text`` says why."""
+    table = schema.requests.c
     with _short_transaction(path) as connection:
-        _put(connection, kind, payload, answer=None)
+        waits = update(schema.requests).where(table.id == request, table.done_at.is_(None))
+        connection.execute(waits.values(done_at=utc_now(), answer=text))
+
+
+def _leave(path: Path, kind: RequestKind, payload: Mapping[str, Any]) -> int:
+    with _short_transaction(path) as connection:
+        return _put(connection, kind, payload, answer=None)
 
 
 @contextmanager
@@ -110,10 +126,12 @@ def _short_transaction(path: Path) -> Iterator[Connection]:
         engine.dispose()
 
 
-def _put(connection: Connection, kind: RequestKind, payload: Mapping[str, Any], answer: str | None) -> None:
+def _put(connection: Connection, kind: RequestKind, payload: Mapping[str, Any], answer: str | None) -> int:
     now = utc_now()
     row = {"at": now, "kind": kind, "payload": dict(payload), "answer": answer, "done_at": answer and now}
-    connection.execute(insert(schema.requests).values(row))
+    table = schema.requests
+    written = connection.execute(insert(table).values(row).returning(table.c.id))
+    return int(written.scalar_one())
 
 
 def _require_trial(connection: Connection, path: Path, trial: int) -> None:

@@ -39,7 +39,7 @@ def find_study(argument: str | None, folder: Path) -> Path:
             return path
     raise StudyFileError(
         f"{argument}: no study of this name in {folder}, no study folder, and no study file; "
-        "list them with: autotune status"
+        "list them with: autotune status --all"
     )
 
 

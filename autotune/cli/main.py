@@ -13,6 +13,10 @@ from autotune.cli.diagnose import diagnose
 from autotune.cli.results import best, export
 from autotune.cli.run import demo, run
 from autotune.cli.serve import serve
+from autotune.cli.start import start
+from autotune.cli.status import status
+from autotune.cli.stop import stop
+from autotune.cli.watch import watch
 
 app = typer.Typer(
     cls=Commands,
@@ -23,7 +27,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
 )
 
-for command in (demo, check, run, serve, best, export, diagnose):
+for command in (demo, check, run, start, status, watch, stop, serve, best, export, diagnose):
     app.command()(command)
 
 

@@ -28,6 +28,9 @@ StudiesOption: TypeAlias = Annotated[
 ]
 SpecArgument: TypeAlias = Annotated[Path, typer.Argument(metavar="STUDY.toml", help="The study file.")]
 JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+NoDashboardOption: TypeAlias = Annotated[
+    bool, typer.Option("--no-dashboard", help="Do not start the dashboard.")
+]
 LevelOption: TypeAlias = Annotated[
     int | None, typer.Option("--level", help="Concurrent streams [default: the study's main level].")
 ]

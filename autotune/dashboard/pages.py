@@ -12,6 +12,7 @@ from starlette.templating import Jinja2Templates
 from autotune.dashboard import wording
 from autotune.dashboard.logs import PAGE_BYTES
 from autotune.figures import streams
+from autotune.standing import OUTCOME_LABELS
 from trials.outcome import Stage
 
 HERE = Path(__file__).parent
@@ -29,7 +30,7 @@ _templates.env.filters.update(
     streams=streams,
 )
 _templates.env.globals.update(
-    outcome_labels=wording.OUTCOME_LABELS,
+    outcome_labels=OUTCOME_LABELS,
     state_labels=wording.STATE_LABELS,
     stages=[str(stage) for stage in Stage],
     page_bytes=PAGE_BYTES,

@@ -10,14 +10,6 @@ from typing import Any
 NOTHING = "–"
 _MINUTE, _HOUR = 60, 3600
 
-OUTCOME_LABELS = {
-    "running": "running",
-    "completed": "worked",
-    "stopped": "stopped early",
-    "settings_failed": "failed",
-    "environment_failed": "machine failed",
-    "interrupted": "interrupted",
-}
 STATE_LABELS = {
     "new": "not begun",
     "running": "running",

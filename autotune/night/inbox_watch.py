@@ -32,6 +32,7 @@ class InboxWatch:
         self._thread = threading.Thread(target=self._watch, name="inbox-watch", daemon=True)
 
     def __enter__(self) -> Self:
+        self._refuse_old_stops()
         self._thread.start()
         return self
 
@@ -47,6 +48,12 @@ class InboxWatch:
                 self.look()
             except (SQLAlchemyError, StudyFileError) as error:
                 _log.warning("the inbox cannot be read now: %s", error)
+
+    def _refuse_old_stops(self) -> None:
+        """What was meant for an earlier run must not stop this one."""
+        for request in inbox.waiting(self._journal.engine):
+            if request.kind in ("stop_now", "stop_after_trial"):
+                inbox.answer(self._journal.engine, request, "nobody ran the study then")
 
     def look(self) -> None:
         for request in inbox.waiting(self._journal.engine):

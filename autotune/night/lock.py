@@ -12,8 +12,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO
 
+from autotune.liveness import boot_id
+
 LOCK_NAME = "runner.lock"
-_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 @dataclass(frozen=True)
@@ -27,9 +28,8 @@ class Holder:
 
     @classmethod
     def me(cls) -> Holder:
-        boot_id = _BOOT_ID.read_text().strip() if _BOOT_ID.exists() else ""
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        return cls(pid=os.getpid(), host=socket.gethostname(), boot_id=boot_id, since=now)
+        return cls(pid=os.getpid(), host=socket.gethostname(), boot_id=boot_id(), since=now)
 
     def __str__(self) -> str:
         return f"process {self.pid} on {self.host}, since {self.since}"

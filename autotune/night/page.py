@@ -12,6 +12,7 @@ from pathlib import Path
 
 import httpx
 
+from autotune.night.detaching import spawn_detached
 from autotune.spec import DashboardSection
 
 _TRIED_PORTS = 20
@@ -34,19 +35,33 @@ def page(folder: Path, where: DashboardSection) -> Iterator[str]:
     Raises:
         PageError: If it does not come up.
     """
-    port = free_port(where.host, where.port)
-    command = [sys.executable, "-m", "autotune.dashboard", str(folder.parent)]
-    command += ["--host", where.host, "--port", str(port)]
-    with (folder / _LOG).open("ab") as log:
-        process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
-        )
+    process, url = put_up(folder, where)
     try:
-        address = f"http://{_dialable(where.host)}:{port}"
-        _wait_until_up(process, address, folder / _LOG)
-        yield f"{address}/studies/{folder.name}"
+        yield url
     finally:
         _end(process)
+
+
+def put_up(folder: Path, where: DashboardSection) -> tuple[subprocess.Popen[bytes], str]:
+    """Start a dashboard that outlives the caller.
+
+    Returns:
+        Its process and the study's address.
+
+    Raises:
+        PageError: If it does not come up.
+    """
+    port = free_port(where.host, where.port)
+    command = [sys.executable, "-m", "autotune.dashboard", str(folder.parent.absolute())]
+    command += ["--host", where.host, "--port", str(port)]
+    process = spawn_detached(command, folder / _LOG)
+    address = f"http://{_dialable(where.host)}:{port}"
+    try:
+        _wait_until_up(process, address, folder / _LOG)
+    except BaseException:
+        _end(process)
+        raise
+    return process, f"{address}/studies/{folder.name}"
 
 
 def free_port(host: str, wanted: int) -> int:
@@ -77,12 +92,18 @@ def _wait_until_up(process: subprocess.Popen[bytes], address: str, log: Path) ->
     while time.monotonic() < deadline:
         if process.poll() is not None:
             raise PageError(f"the dashboard ended with code {process.returncode}; its log is {log}")
-        try:
-            if httpx.get(f"{address}/healthz", timeout=2, trust_env=False).is_success:
-                return
-        except httpx.HTTPError:
-            time.sleep(0.1)
+        if answers(address):
+            return
+        time.sleep(0.1)
     raise PageError(f"the dashboard did not answer within {_UP_WITHIN_S:.0f} s; its log is {log}")
+
+
+def answers(address: str) -> bool:
+    """True when a dashboard is there."""
+    try:
+        return httpx.get(f"{address}/healthz", timeout=2, trust_env=False).is_success
+    except httpx.HTTPError:
+        return False
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
