@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from autotune.search.codec import Codec, Rows
+from autotune.search.codec import Codec, Matrix, Rows
 
 _MUTANTS = 500
 _MIXTURES = 120
 _ANYWHERE = 250
 _CHANGES = (2, 3, 4, 5)
+_NEAR, _THIRDS = 5, 3
 
 
 def neighbours(codec: Codec, row: Rows) -> Rows:
@@ -40,6 +41,25 @@ def mixtures(parents: Sequence[Rows], rng: np.random.Generator, count: int) -> R
     pool = np.stack(parents)
     left, right = pool[rng.integers(len(pool), size=count)], pool[rng.integers(len(pool), size=count)]
     return np.where(rng.random(left.shape) < 0.5, left, right)
+
+
+def unswept(codec: Codec, row: Rows, finished: Rows) -> Rows:
+    """Single changes of one row to a category, or to a third of a range, that nothing near it has tried."""
+    apart = np.sum((finished != row) & codec.activity(finished), axis=1)
+    near = np.concatenate([row[None, :], finished[apart <= _NEAR]])
+    seen, rows = _coarse(codec, codec.values(near)), tidy(codec, neighbours(codec, row))
+    found = _coarse(codec, codec.values(rows))
+    counts = ~np.isnan(found)
+    fresh = np.zeros(len(rows), dtype=bool)
+    for at in range(found.shape[1]):
+        fresh |= counts[:, at] & ~np.isin(found[:, at], seen[:, at])
+    return rows[fresh]
+
+
+def _coarse(codec: Codec, values: Matrix) -> Matrix:
+    """Categories as they are, numbers by thirds of their range."""
+    units = codec.unit(values)
+    return np.where(codec.categorical, units, np.clip(np.floor(units * _THIRDS), 0, _THIRDS - 1))
 
 
 def candidates(codec: Codec, parents: Sequence[Rows], rng: np.random.Generator) -> Rows:

@@ -21,7 +21,7 @@ MAX_POINTS = 250
 """Beyond this many boots the best and the latest stand for all: a proposal must stay below 2 s."""
 
 _ADDITIVE_LENGTH = 0.35
-_START_TERM, _START_RATE, _START_JOINT, _START_PAIRS = 0.07, 0.1, 0.2, 0.7
+_START_TERM, _START_RATE, _START_JOINT, _START_PAIRS = 0.07, 0.1, 0.2, 2.0
 _SPREAD_TERM, _SPREAD_RATE, _SPREAD_JOINT, _SPREAD_PAIRS = 1.2, 1.0, 1.0, 1.0
 _JITTER = 1e-8
 _IMAGINED = 3

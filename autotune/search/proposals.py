@@ -10,7 +10,7 @@ import numpy as np
 
 from autotune.search.acquisition import log_expected_improvement, worth
 from autotune.search.belief import Belief, Standing
-from autotune.search.candidates import candidates, neighbours, tidy
+from autotune.search.candidates import candidates, neighbours, tidy, unswept
 from autotune.search.codec import Codec, Matrix, Rows
 from autotune.search.feasibility import Feasibility
 from autotune.search.history import History
@@ -25,6 +25,7 @@ _CLIMBS, _CLIMBERS, _NO_GAIN = 12, 2, 1e-3
 _REPLICATE_AFTER = 20
 _REPLICATE_EVERY = 30
 _WORTHWHILE = 0.5
+_SWEEP_CHANCE, _DOUBT = 0.3, 2.0
 _CURIOSITY, _PARSIMONY = 0.7, 0.01
 _LARGEST_ENUMERATION = 50_000
 _INTERVAL = 1.96
@@ -120,6 +121,9 @@ class Proposer:
         tried = codec.values_of(
             [seen.settings for seen in history.ended("good", "stopped", "crash", "pending")]
         )
+        self._finished = np.array(
+            [codec.row(one.settings) for one in history.ended("good", "stopped", "crash")]
+        )
         self._tried = {int(at): tried[:, at] for at in np.flatnonzero(codec.categorical)}
 
     def propose(self) -> Proposal:
@@ -131,7 +135,9 @@ class Proposer:
         again = self._replicate()
         if again is not None:
             return again
-        pool = self._climb(self._score(candidates(self._codec, self._parents, self._rng)))
+        pool = self._sweep() if self._exploring else None
+        if pool is None:
+            pool = self._climb(self._score(candidates(self._codec, self._parents, self._rng)))
         found = self._first_free(pool)
         if found is None:
             found = self._first_free(self._score(self._everything()))
@@ -141,6 +147,21 @@ class Proposer:
             )
         row, boots = found
         return self._explain(row, boots, self._ruled_out(pool, row))
+
+    def _sweep(self) -> _Scored | None:
+        """Single changes of the incumbent to what nothing near it has tried; None when all has been.
+
+        What a setting did elsewhere need not hold here: the sweep looks again, the unlikely last.
+        """
+        if self._belief is None:
+            return None
+        rows = unswept(self._codec, self._parents[0], self._finished)
+        if not len(rows):
+            return None
+        pool = self._score(rows)
+        new = [self._key(self._codec.settings(row)) not in self._history.taken for row in rows]
+        kept = np.flatnonzero((pool.boots >= _SWEEP_CHANCE) & np.array(new))
+        return _Scored(*(part[kept] for part in _parts(pool))) if len(kept) else None
 
     def _parent_rows(self) -> list[Rows]:
         if self._belief is None:
@@ -168,7 +189,7 @@ class Proposer:
         units = self._window.inputs(values)
         mean, deviation = self._belief.wonder(units) if self._exploring else self._belief.predict(units)
         goal = self._belief.incumbent.mean + _WORTHWHILE * self._belief.noise.deviation
-        promise = log_expected_improvement(mean, deviation, goal)
+        promise = log_expected_improvement(mean, deviation * (_DOUBT if self._exploring else 1.0), goal)
         score = worth(promise, feasible.boots, self._limits.chances(units), feasible.cost)
         score = score + self._curiosity(values) - _PARSIMONY * self._distance(rows)
         return _Scored(rows, score, promise, feasible.boots)
