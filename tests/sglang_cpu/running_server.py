@@ -26,6 +26,7 @@ class RunningServer:
     """tiny-copy with a draft that is always right: its accept length is the number of draft tokens."""
 
     port: int
+    log: Path
 
     @property
     def url(self) -> str:
@@ -35,7 +36,7 @@ class RunningServer:
 @contextmanager
 def speculative_server(sglang: SglangCpu, folder: Path) -> Iterator[RunningServer]:
     """Started before the block and killed behind it."""
-    server = RunningServer(fresh_port(()))
+    server = RunningServer(fresh_port(()), folder / "server.log")
     speculation = (
         *("--speculative-algorithm", "EAGLE3"),
         *("--speculative-draft-model-path", sglang.model("tiny-copy-eagle3")),
@@ -47,26 +48,25 @@ def speculative_server(sglang: SglangCpu, folder: Path) -> Iterator[RunningServe
         *("--mem-fraction-static", str(SMALL_FRACTION), *SPECULATIVE_ATTENTION, *speculation),
         "--sleep-on-idle",
     )
-    log = folder / "server.log"
-    with log.open("wb") as out:
+    with server.log.open("wb") as out:
         process = subprocess.Popen(
             command, stdout=out, stderr=out, env={**os.environ, **sglang.env}, start_new_session=True
         )
     try:
-        _wait_until_ready(server.url, process, log)
+        _wait_until_ready(server, process)
         yield server
     finally:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
 
 
-def _wait_until_ready(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
+def _wait_until_ready(server: RunningServer, process: subprocess.Popen[bytes]) -> None:
     end = time.monotonic() + BOOT_S
     while True:
-        assert time.monotonic() < end, log.read_text()[-3000:]
-        assert process.poll() is None, log.read_text()[-3000:]
+        assert time.monotonic() < end, server.log.read_text()[-3000:]
+        assert process.poll() is None, server.log.read_text()[-3000:]
         try:
-            ready_generation(url, 20.0)
+            ready_generation(server.url, 20.0)
         except MeasureError:
             time.sleep(1)
         else:
