@@ -84,6 +84,7 @@ ARGUMENTS = (
         "fail_no_device",
         "environment arguments environment",
         args=("--max-total-tokens", "8192"),
+        env={"SGLANG_USE_CPU_ENGINE": "0"},
     ),
 )
 
