@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 
 import httpx
 
@@ -15,23 +14,11 @@ from trials.readiness import ready_generation
 from trials.recorder import StopSignal
 from trials.server import ServerProcess
 from trials.settings import TrialPlan
+from trials.silence import longest_silence_s
 
 POLL_S = 0.05
 _ASK_HEALTH_EVERY_S = 1.0
 
-SILENCE_FLOOR_S: Mapping[Stage, float] = {
-    Stage.START: 180,
-    Stage.INIT_DISTRIBUTED: 180,
-    Stage.LOAD_WEIGHTS: 900,
-    Stage.KV_POOL: 180,
-    Stage.GRAPH_CAPTURE: 600,
-    Stage.WARM_UP: 300,
-}
-"""Longest silence of the log that is waited for at each stage when nothing was learned yet, s.
-
-Loading and capturing print progress, but a cold page cache or a JIT compiler can be quiet for minutes.
-"""
-GENERATION_TIMEOUT_S = 120.0
 DEATH_THROES_S = 10.0
 """How long a server that has said why it is lost may take to end, s.
 
@@ -71,13 +58,14 @@ class Boot:
             self._give_up_if_over()
             time.sleep(POLL_S)
         launch = self._launch
-        ready_generation(launch.url, GENERATION_TIMEOUT_S, stop=self._stop, api_key=launch.api_key)
+        timeout_s = longest_silence_s(self._plan, Stage.READY)
+        ready_generation(launch.url, timeout_s, stop=self._stop, api_key=launch.api_key)
         self._follower.poll()
         return time.monotonic() - self._begun
 
     def _says_ready(self) -> bool:
         self._follower.poll()
-        self._stage = max(self._stage, self._follower.boot_log.stage, key=lambda stage: stage.order)
+        self._stage = max(Stage.START, self._follower.boot_log.slowest, key=lambda stage: stage.order)
         if not self._follower.boot_log.ready and not self._is_healthy():
             return False
         return self._server.owns_port(self._launch.port)
@@ -111,5 +99,4 @@ class Boot:
     def _patience_s(self) -> float:
         if not self._launch.tells_stages:
             return self._plan.server.boot_timeout_s
-        learned = self._plan.stage_timeouts_s.get(self._stage)
-        return learned if learned is not None else SILENCE_FLOOR_S.get(self._stage, 300)
+        return longest_silence_s(self._plan, self._stage)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from trials.boot_log import BootLog, Event, Fatal, StageChanged, is_health_check
+from trials.boot_log import BootLog, Event, Fatal, StageChanged, is_health_echo
 from trials.log_tail import LogTail
 from trials.outcome import Stage
 
@@ -29,12 +29,15 @@ class LogFollower:
 
     def poll(self) -> list[Event]:
         """What the log has said since the last call."""
-        before = self._tail.offset
-        lines = list(self._tail.lines())
+        before, lines, echoes = self._tail.offset, 0, 0
+        events: list[Event] = []
+        for line in self._tail.lines():
+            lines += 1
+            echoes += is_health_echo(line)
+            events += self.boot_log.feed(line)
         # A progress bar that grows is no whole line yet.
-        if self._tail.offset != before and not (lines and all(map(is_health_check, lines))):
+        if self._tail.offset != before and (not lines or echoes < lines):
             self._last_output = time.monotonic()
-        events = [event for line in lines for event in self.boot_log.feed(line)]
         for event in events:
             if isinstance(event, StageChanged) and event.stage is not Stage.READY:
                 self._on_stage(event.stage)
@@ -43,7 +46,7 @@ class LogFollower:
         return events
 
     def silent_s(self) -> float:
-        """How long the log has said nothing but that somebody asked for the server's health, s."""
+        """How long the log has said nothing but answers to health checks, s."""
         return time.monotonic() - self._last_output
 
     def lost_s(self) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from trials.load import Endpoint, ExchangeError, call
-from trials.load.refusals import refusal_error
+from trials.load.refusals import unanswered
 from trials.measure_errors import MeasureError
 from trials.recorder import StopSignal
 
@@ -24,9 +24,7 @@ def ready_generation(
     try:
         answer = call(Endpoint.parse(url, api_key), "/generate", payload, timeout=timeout, stop=stop)
     except ExchangeError as error:
-        if error.status is not None:
-            raise refusal_error(error.status, error.body) from None
-        raise MeasureError(None, f"no first token: {error}") from None
+        raise unanswered(error, "no first token") from None
     made = answer.get("meta_info", {}).get("completion_tokens") if isinstance(answer, dict) else None
     if not made:
         raise MeasureError(None, "the server answered /generate without making a token", [str(answer)[:200]])

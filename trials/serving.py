@@ -18,6 +18,7 @@ from trials.sanity import accept_length_flag, check_output, collect_reference
 from trials.server import ServerProcess
 from trials.server_info import ServerInfo, complete_report, read_server_info
 from trials.settings import BenchPlan, ReferenceAnswer, Settings, TrialPlan, is_speculative
+from trials.silence import longest_silence_s, measuring_patience
 from trials.throughput import measure_level, survive
 from trials.timeline import Timeline
 
@@ -103,6 +104,7 @@ class Serving:
             stop=self._stop,
             on_progress=self._recorder.progress,
             hopeless_below=self._plan.hopeless_below if level == self._plan.bench.main_level else None,
+            patience=measuring_patience(self._plan),
             api_key=self._launch.api_key,
         )
         self.served.measurements.append(measurement)
@@ -113,10 +115,13 @@ class Serving:
         if flag is not None:
             self._warn(flag)
         url, key = self._launch.url, self._launch.api_key
+        patience_s = longest_silence_s(self._plan, Stage.CHECK)
         if not self._plan.reference:
-            self.served.reference = collect_reference(url, stop=self._stop, api_key=key)
+            self.served.reference = collect_reference(
+                url, patience_s=patience_s, stop=self._stop, api_key=key
+            )
             return
-        verdict = check_output(url, self._plan.reference, stop=self._stop, api_key=key)
+        verdict = check_output(url, self._plan.reference, patience_s=patience_s, stop=self._stop, api_key=key)
         if verdict.wrong:
             raise WrongOutput(verdict.sentences)
         for sentence in verdict.sentences:
@@ -134,6 +139,7 @@ class Serving:
             prompts,
             seconds=min(SOAK_S, SOAK_SHARE * bench.max_seconds_per_level),
             stop=self._stop,
+            patience=measuring_patience(self._plan),
             api_key=self._launch.api_key,
         )
         for sentence in seen:

@@ -17,6 +17,7 @@ from trials.boot_log.events import (
 from trials.boot_log.lines import LogLine, split_lines
 from trials.boot_log.reader import BootLog
 from trials.boot_log.server_args import parse_server_args
+from trials.boot_log.wording import is_health_echo
 
 __all__ = [
     "BootLog",
@@ -30,6 +31,7 @@ __all__ = [
     "Ready",
     "Retraction",
     "StageChanged",
+    "is_health_echo",
     "parse_server_args",
     "split_lines",
 ]

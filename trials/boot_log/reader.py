@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from trials.boot_log import wording
 from trials.boot_log.events import Event, Fatal, Notice, StageChanged
 from trials.boot_log.facts import BootFacts
@@ -55,6 +57,17 @@ class BootLog(BootFacts):
             return self.stage
         return self._activity.get(rank, self.stage)
 
+    @property
+    def slowest(self) -> Stage:
+        """Where the rank is that is furthest behind: where a boot that does not get on is stuck."""
+        ranks = [stage for rank, stage in self._activity.items() if rank]
+        served_by_all = self._activity.get("", Stage.ARGUMENTS).order >= Stage.WARM_UP.order
+        if self.ready or served_by_all or not ranks:
+            return self.stage
+        if len(ranks) < self._ranks_of_a_replica():
+            return Stage.START
+        return min(ranks, key=lambda stage: stage.order)
+
     def report(self) -> BootReport:
         """What the boot showed of memory (GiB per GPU, the fullest one) and time; None where unknown."""
         return BootReport(
@@ -66,6 +79,11 @@ class BootLog(BootFacts):
             left_gib=self.memory.lowest("left"),
             boot_s=self._boot_seconds(),
         )
+
+    def _ranks_of_a_replica(self) -> int:
+        args = self.server_args or {}
+        sizes = [size for name in ("tp_size", "pp_size") if isinstance(size := args.get(name), int)]
+        return math.prod(sizes)
 
     def _boot_seconds(self) -> float | None:
         """By the log's own clock, whole seconds: from its first stamped line to the ready line."""

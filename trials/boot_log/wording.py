@@ -130,6 +130,17 @@ FATAL: Final = re.compile(
 """Lines after which the server is lost; the start of the line. Judging the cause is ``trials.failures``."""
 
 
+STOPS_SERVER: Final = "# autotune stops this server"
+"""Our own line in a log: what follows is the sound of a server that is being ended."""
+
+HEALTH_ECHOES: Final = ('"GET /health ', "Health check failed. Server couldn't get a response")
+"""What a server says because it was asked for its health, which is no sign that it gets on."""
+
+
+def is_health_echo(line: str) -> bool:
+    return any(words in line for words in HEALTH_ECHOES)
+
+
 def recognise(text: str) -> tuple[str, dict[str, str | None]] | None:
     """The name of the line in ``LINES`` and its named groups, or None for any other line."""
     match = _ANY.match(text)

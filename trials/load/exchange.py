@@ -23,12 +23,16 @@ class ExchangeError(RuntimeError):
     Attributes:
         status: HTTP status, None if there was no answer.
         body: What the server said.
+        late: No answer came in time, though nothing broke.
     """
 
-    def __init__(self, sentence: str, status: int | None = None, body: str = "") -> None:
+    def __init__(
+        self, sentence: str, status: int | None = None, body: str = "", *, late: bool = False
+    ) -> None:
         super().__init__(sentence)
         self.status = status
         self.body = body
+        self.late = late
 
 
 def call(
@@ -68,7 +72,7 @@ async def exchange(
             if stop is not None and stop.is_set():
                 raise StopRequested("stop was requested during a request")
             if not talk.done() and loop.time() >= deadline:
-                raise ExchangeError(f"{path} gave no answer within {timeout:g} s")
+                raise ExchangeError(f"{path} gave no answer within {timeout:g} s", late=True)
         status, body = talk.result()
     except (OSError, MalformedResponseError) as error:
         raise ExchangeError(f"{path} gave no answer: {error}") from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from trials.load.exchange import ExchangeError
 from trials.measure_errors import MeasureError
 from trials.outcome import FailureKind
 
@@ -58,3 +59,10 @@ def refusal_error(status: int, said: str) -> MeasureError:
         if (not refusal.statuses or status in refusal.statuses) and all(w in text for w in refusal.words):
             return MeasureError(refusal.kind, f"{refusal.meaning} (HTTP {status})", [said], status)
     return MeasureError(None, f"the server refused a request with HTTP {status}", [said], status)
+
+
+def unanswered(error: ExchangeError, what: str) -> MeasureError:
+    """The error for a plain request that was refused or broken off, or whose answer was late: a hang."""
+    if error.status is not None:
+        return refusal_error(error.status, error.body)
+    return MeasureError(FailureKind.HANG if error.late else None, f"{what}: {error}", [str(error)])

@@ -20,6 +20,9 @@ from trials.recorder import StopSignal
 TICK_S = 0.1
 """How often the stop signal, the deadline and silence are looked at."""
 
+BREATH_S = 1.0
+"""The deadline cuts a wave that had a token so lately; another one is waited for, or patience ends it."""
+
 PAUSE_S = 2.0
 """A tick this late: this process itself stood still (suspended, stopped, starved), so the wave is void."""
 
@@ -190,7 +193,8 @@ class _WaveRun:
         if self._look is not None and now - self._last_look >= LOOK_S:
             self._last_look = now
             self._look(self._so_far(cut=True))
-        return now >= self._deadline
+        # A silent wave is ended by patience: cut by the clock, a hang would pass for a short measurement.
+        return now >= self._deadline and (silent < BREATH_S or self._paused_s > 0)
 
     def _so_far(self, *, cut: bool) -> Wave:
         streams = tuple(stream.record() for stream in self._streams)

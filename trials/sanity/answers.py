@@ -8,21 +8,21 @@ from dataclasses import dataclass
 from typing import Any
 
 from trials.load import Endpoint, ExchangeError, exchange
-from trials.load.refusals import refusal_error
+from trials.load.refusals import unanswered
 from trials.measure_errors import MeasureError
 from trials.recorder import StopSignal
 from trials.sanity.prompts import ANSWER_TOKENS, PROMPTS
 from trials.settings import ReferenceAnswer
 
 _GENERATE = "/generate"
-ANSWER_PATIENCE_S = 120.0
 
 
 @dataclass(frozen=True)
 class Examiner:
-    """A server that can be asked."""
+    """A server that can be asked, and how long each answer may take, s."""
 
     endpoint: Endpoint
+    patience_s: float
     stop: StopSignal | None = None
 
     async def answers(self) -> tuple[ReferenceAnswer, ...]:
@@ -75,13 +75,9 @@ class Examiner:
 
     async def _ask(self, payload: Mapping[str, Any]) -> dict[str, Any]:
         try:
-            reply = await exchange(
-                self.endpoint, _GENERATE, payload, timeout=ANSWER_PATIENCE_S, stop=self.stop
-            )
+            reply = await exchange(self.endpoint, _GENERATE, payload, timeout=self.patience_s, stop=self.stop)
         except ExchangeError as error:
-            if error.status is not None:
-                raise refusal_error(error.status, error.body) from None
-            raise MeasureError(None, f"the output check got no answer: {error}") from None
+            raise unanswered(error, "the output check got no answer") from None
         if not isinstance(reply, dict) or not isinstance(reply.get("meta_info"), dict):
             raise MeasureError(None, "the output check got an answer without meta_info", [str(reply)[:200]])
         return reply

@@ -16,22 +16,31 @@ from trials.settings import ReferenceAnswer
 EXACTLY_ONE = 0.005
 """An accept length this near to 1 is exactly 1.00 in SGLang's log; a poor draft still shows 1.02."""
 
+PATIENCE_S = 120.0
+
 _REFUSALS = (400, 422, 500, 501)
 
 
 def collect_reference(
-    url: str, *, stop: StopSignal | None = None, api_key: str | None = None
+    url: str,
+    *,
+    patience_s: float = PATIENCE_S,
+    stop: StopSignal | None = None,
+    api_key: str | None = None,
 ) -> tuple[ReferenceAnswer, ...]:
     """Greedy answers of the running server (the baseline) to the fixed prompts.
 
     Empty if it refuses log-probabilities: then nothing can be checked, and every later check says so.
+
+    Args:
+        patience_s: How long an answer may take, s.
 
     Raises:
         MeasureError: If the server falls silent or dies.
         StopRequested: If ``stop`` is set meanwhile.
     """
     try:
-        return asyncio.run(Examiner(Endpoint.parse(url, api_key), stop).answers())
+        return asyncio.run(Examiner(Endpoint.parse(url, api_key), patience_s, stop).answers())
     except MeasureError as error:
         if error.status in _REFUSALS:
             return ()
@@ -42,6 +51,7 @@ def check_output(
     url: str,
     reference: Sequence[ReferenceAnswer],
     *,
+    patience_s: float = PATIENCE_S,
     stop: StopSignal | None = None,
     api_key: str | None = None,
 ) -> Verdict:
@@ -55,7 +65,7 @@ def check_output(
     """
     if not reference:
         return Verdict("warning", ("the output was not checked: there are no answers of a baseline yet",))
-    examiner = Examiner(Endpoint.parse(url, api_key), stop)
+    examiner = Examiner(Endpoint.parse(url, api_key), patience_s, stop)
     try:
         return judge(reference, asyncio.run(_examine(examiner, reference)))
     except MeasureError as error:
