@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Self
 
 from trials.gpus import GpuProbe, GpuSample
+
+_log = logging.getLogger(__name__)
 
 
 class GpuSampler:
@@ -40,16 +43,27 @@ class GpuSampler:
             self._thread.join()
 
     def _watch(self) -> None:
-        while True:
+        ending = False
+        while not ending:
+            # The last look comes after the end: a card that was lost with the server is seen by it alone.
+            ending = self._end.is_set()
             self._look()
-            if self._end.wait(self._every_s):
-                return
+            self._end.wait(0 if ending else self._every_s)
 
     def _look(self) -> None:
+        samples: Sequence[GpuSample] = ()
         try:
-            self._on_sample(self._probe.sample())
+            samples = self._probe.sample()
             found = self._probe.faults()
         # A driver in trouble raises whatever it likes, and the trial must live on to be stopped properly.
         except Exception as error:
             found = self._probe.faults() or (() if self.faults else (str(error),))
         self.faults = tuple(dict.fromkeys((*self.faults, *found)))
+        if samples:
+            self._tell(samples)
+
+    def _tell(self, samples: Sequence[GpuSample]) -> None:
+        try:
+            self._on_sample(samples)
+        except Exception:
+            _log.exception("GPU samples were lost")

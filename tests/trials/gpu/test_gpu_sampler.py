@@ -10,7 +10,7 @@ from typing import Any
 from trials.box.device_files import DeviceFiles
 from trials.box.probe import BoxProbe
 from trials.gpu_sampler import GpuSampler
-from trials.gpus import GpuSample
+from trials.gpus import GpuCard, GpuSample
 from trials.no_gpus import NoGpus
 from trials.nvml import NvmlProbe
 
@@ -76,13 +76,38 @@ def test_faults_are_kept_once_each(nvml: Any) -> None:
     assert len(sampler.faults) == 3
 
 
-def test_surprising_errors_become_faults_and_not_exceptions(nvml: Any) -> None:
+class _BrokenDriver(NoGpus):
+    def cards(self) -> Sequence[GpuCard]:
+        return [GpuCard(0, "card", "GPU-0", 1024, (9, 0))]
+
+    def sample(self) -> Sequence[GpuSample]:
+        raise ValueError("the driver speaks in tongues")
+
+
+def test_surprising_errors_of_a_driver_become_faults_and_not_exceptions() -> None:
+    with GpuSampler(_BrokenDriver(), lambda samples: None, every_s=0.01) as sampler:
+        wait_for_faults(sampler, 1)
+    assert sampler.faults == ("the driver speaks in tongues",)
+
+
+def test_a_recorder_that_fails_is_no_fault_of_the_cards(nvml: Any) -> None:
+    seen = Seen(3)
+
     def broken(samples: Sequence[GpuSample]) -> None:
+        seen(samples)
         raise ValueError("the recorder is broken")
 
     with GpuSampler(open_fake(nvml), broken, every_s=0.01) as sampler:
-        wait_for_faults(sampler, 1)
-    assert sampler.faults == ("the recorder is broken",)
+        assert seen.enough.wait(WAIT_S)
+    assert sampler.faults == ()
+
+
+def test_the_last_look_sees_what_the_end_brought(tmp_path: Path) -> None:
+    seen = Seen(1)
+    with GpuSampler(BoxProbe("demo", tmp_path), seen, every_s=3_600) as sampler:
+        assert seen.enough.wait(WAIT_S)
+        DeviceFiles(tmp_path).lose(0, None)
+    assert len(sampler.faults) == 1
 
 
 def test_without_cards_nothing_runs() -> None:
