@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from trials.command import SettingError
 from trials.container_runtime import ContainerError
 from trials.endings import Asked, Died, EndOfLife, GpuLost
-from trials.failures import MachineFacts
+from trials.failures import MachineFacts, hardware_faults, side_of
 from trials.flags import FlagCatalogue
 from trials.gpu_sampler import GpuSampler
-from trials.gpus import GpuProbe, GpuProbeError
-from trials.host import OomKills
+from trials.gpus import GpuProbe, GpuProbeError, GpuProcess
+from trials.host import OomKills, full_disk
 from trials.judging import Evidence, judge
 from trials.launch import Launch, boot_mark, prepare
 from trials.left_behind import gpu_holdings, memory_levels
@@ -45,6 +46,20 @@ _DEATH_FOLLOWS_S = 3.0
 Ending = EndOfLife | MeasureError | Hopeless | StopRequested
 
 
+@dataclass(frozen=True)
+class Before:
+    """The machine before the boot.
+
+    Attributes:
+        idle_mib: Memory in use, MiB by card.
+        strangers: Who held memory on the cards.
+    """
+
+    idle_mib: Mapping[int, int]
+    kills: OomKills
+    strangers: Sequence[GpuProcess]
+
+
 @dataclass
 class Attempt:
     """One boot of a trial.
@@ -66,7 +81,8 @@ class Attempt:
 
     def run(self) -> AnyOutcome:
         """Start, serve, stop; whatever happens, nothing is left running that could be ended."""
-        before = OomKills.read()
+        kills = OomKills.read()
+        strangers = gpu_holdings(self.probe)
         try:
             launch = prepare(self.settings, self.plan, self.catalogue, self.boot)
             idle = memory_levels(self.probe)
@@ -77,26 +93,24 @@ class Attempt:
                 container=launch.container,
             )
         except SettingError as error:
-            return self._never_started(error, FailureKind.INVALID_SETTINGS)
+            return self._never_started(str(error), FailureKind.INVALID_SETTINGS)
         except (ServerStartError, NoFreePortError, GpuProbeError, ContainerError) as error:
-            return self._never_started(error, FailureKind.ENVIRONMENT)
-        argv, env = redact_argv(launch.command.argv), redact_env(launch.command.env)
-        self.recorder.boot_started(self.boot, argv, env, server.pid)
-        return self._live(server, launch, idle, before)
+            return self._never_started(str(error), FailureKind.ENVIRONMENT)
+        except OSError as error:
+            return self._never_started(_unwritable(self.plan.workspace, error), FailureKind.ENVIRONMENT)
+        return self._live(server, launch, Before(idle, kills, strangers))
 
-    def _never_started(self, error: Exception, kind: FailureKind) -> AnyOutcome:
+    def _never_started(self, sentence: str, kind: FailureKind) -> AnyOutcome:
         failure = Failure(
             kind=kind,
             stage=self.timeline.stage,
-            summary=str(error),
-            evidence=(str(error),),
-            at_fault="settings" if kind is FailureKind.INVALID_SETTINGS else "environment",
+            summary=sentence,
+            evidence=(sentence,),
+            at_fault=side_of(kind),
         )
         return failed(failure, boots=self.boot)
 
-    def _live(
-        self, server: ServerProcess, launch: Launch, idle: Mapping[int, int], before: OomKills
-    ) -> AnyOutcome:
+    def _live(self, server: ServerProcess, launch: Launch, before: Before) -> AnyOutcome:
         serving = Serving(
             self.settings, self.plan, self.catalogue, launch, self.recorder, self.timeline, self.stop
         )
@@ -104,15 +118,22 @@ class Attempt:
         sampler = GpuSampler(self.probe, self.recorder.gpus)
         try:
             with sampler:
+                self._announce(server, launch)
                 ending = self._serve(serving, server)
+            strangers = self._strangers(server)
         finally:
             stage, code = self.timeline.stage, server.poll()
             self.timeline.enter(Stage.STOP)
-            proof = server.stop(self.probe, idle, policy=stop_policy(self.plan.server), hurry=self.hurry)
-        facts = self._facts(before, sampler)
+            policy = stop_policy(self.plan.server)
+            proof = server.stop(self.probe, before.idle_mib, policy=policy, hurry=self.hurry)
+        facts = self._facts(before, sampler, strangers)
         return self._outcome(
             ending, serving.served, Evidence(launch.log_path, code, stage, self.settings, facts), proof
         )
+
+    def _announce(self, server: ServerProcess, launch: Launch) -> None:
+        argv, env = redact_argv(launch.command.argv), redact_env(launch.command.env)
+        self.recorder.boot_started(self.boot, argv, env, server.pid)
 
     def _serve(self, serving: Serving, server: ServerProcess) -> Ending | None:
         try:
@@ -132,24 +153,30 @@ class Attempt:
             time.sleep(0.05)
         return True
 
-    def _facts(self, before: OomKills, sampler: GpuSampler) -> MachineFacts:
+    def _strangers(self, server: ServerProcess) -> list[GpuProcess]:
+        holdings = gpu_holdings(self.probe)
+        pids = server.strangers(held.pid for held in holdings)
+        return [held for held in holdings if held.pid in pids]
+
+    def _facts(self, before: Before, sampler: GpuSampler, strangers: Sequence[GpuProcess]) -> MachineFacts:
         cards = self.probe.cards()
         return MachineFacts(
-            oom_kills_rose=OomKills.read().rose_since(before),
+            oom_kills_rose=OomKills.read().rose_since(before.kills),
             gpu_faults=sampler.faults,
             card_memory_mib=min((card.memory_mib for card in cards), default=None),
             foreign_processes=tuple(
                 f"pid {held.pid} ({held.command or '?'}) on GPU {held.index}"
-                for held in gpu_holdings(self.probe)
+                for held in dict.fromkeys((*before.strangers, *strangers))
             ),
         )
 
     def _outcome(
         self, ending: Ending | None, served: Served, evidence: Evidence, proof: StopProof
     ) -> AnyOutcome:
-        seen = self._seen(served, proof)
-        if evidence.facts.gpu_faults and not isinstance(ending, Asked | StopRequested):
-            ending = GpuLost(evidence.facts.gpu_faults)
+        seen = self._seen(served, proof, evidence.facts)
+        broken = hardware_faults(evidence.facts)
+        if broken and not isinstance(ending, Asked | StopRequested):
+            ending = GpuLost(broken)
         match ending:
             case None:
                 return Completed(**seen)
@@ -160,13 +187,13 @@ class Attempt:
             case _:
                 return failed(judge(ending, evidence), **seen)
 
-    def _seen(self, served: Served, proof: StopProof) -> dict[str, Any]:
+    def _seen(self, served: Served, proof: StopProof, facts: MachineFacts) -> dict[str, Any]:
         order = {level: place for place, level in enumerate(self.plan.bench.levels)}
         return {
             "boots": self.boot,
             "boot": served.boot,
             "ran": served.ran.ran if served.ran else {},
-            "warnings": tuple(served.warnings),
+            "warnings": (*served.warnings, *facts.gpu_faults),
             "measurements": tuple(sorted(served.measurements, key=lambda m: order[m.level])),
             "reference": served.reference,
             "server_version": served.info.version,
@@ -179,3 +206,9 @@ def failed(failure: Failure, **seen: Any) -> AnyOutcome:
     """The outcome that a failure's fault calls for."""
     kind = SettingsFailed if failure.at_fault == "settings" else EnvironmentFailed
     return kind(failure=failure, **seen)
+
+
+def _unwritable(folder: Path, error: OSError) -> str:
+    return full_disk(folder) or (
+        f"the study's folder {folder} cannot be written ({error.strerror}); make it writable and run again"
+    )

@@ -1,15 +1,12 @@
-"""The host around the server: memory, load, room on the disk, and whether the kernel killed for memory."""
+"""The host around the server: room on the disk, and whether the kernel killed for memory."""
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
-
-import psutil
 
 _MIB = 1 << 20
 _VMSTAT = Path("/proc/vmstat")
@@ -38,26 +35,6 @@ class OomKills:
         pairs = [(before.kernel, self.kernel), (before.cgroup, self.cgroup)]
         known = [(old, new) for old, new in pairs if old is not None and new is not None]
         return any(new > old for old, new in known) if known else None
-
-
-@dataclass(frozen=True)
-class HostState:
-    """The host at one moment.
-
-    Attributes:
-        available_mib: Memory that a new process could get, MiB.
-        load: Mean number of running processes in the last minute.
-        cpus: Logical CPUs.
-    """
-
-    available_mib: int
-    load: float
-    cpus: int
-
-    @classmethod
-    def read(cls) -> Self:
-        available = psutil.virtual_memory().available // _MIB
-        return cls(available, os.getloadavg()[0], os.cpu_count() or 1)
 
 
 def full_disk(folder: Path) -> str | None:

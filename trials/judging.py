@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from trials.endings import Died, EndOfLife, GpuLost, Hung, WrongOutput
-from trials.failures import MachineFacts, diagnose_file
+from trials.failures import MachineFacts, diagnose_file, side_of
+from trials.host import full_disk
 from trials.measure_errors import MeasureError
-from trials.outcome import AtFault, Failure, FailureKind, Stage
+from trials.outcome import Failure, FailureKind, Stage
 from trials.settings import Settings
 
 
@@ -28,8 +29,21 @@ class Evidence:
     facts: MachineFacts
 
 
+_MAY_BE_A_FULL_DISK = frozenset({FailureKind.UNKNOWN, FailureKind.HANG})
+
+
 def judge(ending: EndOfLife | MeasureError, evidence: Evidence) -> Failure:
-    """Name the failure; the log is asked wherever the ending does not speak for itself."""
+    """Name the failure; the log is asked wherever the ending does not speak for itself.
+
+    A full disk also ends the log, and with it the reason why the server failed.
+    """
+    failure = _name(ending, evidence)
+    if failure.kind in _MAY_BE_A_FULL_DISK and (sentence := full_disk(evidence.log_path.parent)):
+        return _failure(FailureKind.ENVIRONMENT, failure.stage, sentence)
+    return failure
+
+
+def _name(ending: EndOfLife | MeasureError, evidence: Evidence) -> Failure:
     match ending:
         case WrongOutput(sentences=sentences):
             return _failure(FailureKind.WRONG_OUTPUT, Stage.CHECK, sentences[0], sentences)
@@ -38,7 +52,7 @@ def judge(ending: EndOfLife | MeasureError, evidence: Evidence) -> Failure:
         case Hung(stage=stage, sentence=sentence):
             facts = replace(evidence.facts, killed_by_us="hang")
             found = _from_log(replace(evidence, stage=stage, facts=facts))
-            return found or _failure(FailureKind.HANG, stage, sentence, (sentence,))
+            return found if found and found.evidence else _failure(FailureKind.HANG, stage, sentence)
         case MeasureError(kind=kind, summary=summary, evidence=said):
             found = _from_log(evidence)
             if found is not None and (kind is None or found.kind is not FailureKind.UNKNOWN):
@@ -62,12 +76,10 @@ def _from_log(evidence: Evidence) -> Failure | None:
 
 def _silent_death(evidence: Evidence) -> Failure:
     summary = f"the server ended with code {evidence.exit_code} at stage {evidence.stage} without a word why"
-    return _failure(FailureKind.UNKNOWN, evidence.stage, summary, ())
+    return _failure(FailureKind.UNKNOWN, evidence.stage, summary)
 
 
-_BLAMED_ON_SETTINGS = frozenset({FailureKind.WRONG_OUTPUT, FailureKind.HANG, FailureKind.INVALID_SETTINGS})
-
-
-def _failure(kind: FailureKind, stage: Stage, summary: str, evidence: tuple[str, ...]) -> Failure:
-    at_fault: AtFault = "settings" if kind in _BLAMED_ON_SETTINGS else "environment"
-    return Failure(kind=kind, stage=stage, summary=summary, evidence=evidence, at_fault=at_fault)
+def _failure(kind: FailureKind, stage: Stage, summary: str, evidence: tuple[str, ...] = ()) -> Failure:
+    return Failure(
+        kind=kind, stage=stage, summary=summary, evidence=evidence or (summary,), at_fault=side_of(kind)
+    )

@@ -45,6 +45,7 @@ def prepare(settings: Settings, plan: TrialPlan, catalogue: FlagCatalogue, boot:
         trials.container_runtime.ContainerError: If an image is asked for and nothing here can run one.
         trials.command.SettingError: If the server cannot express a setting.
         trials.ports.NoFreePortError: If no port is left.
+        OSError: If the study's folder cannot be written.
     """
     port = PortBook(plan.workspace).take()
     command = build_command(settings, plan.server, catalogue, port=port, host=_HOST)

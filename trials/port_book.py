@@ -20,6 +20,7 @@ class PortBook:
 
         Raises:
             trials.ports.NoFreePortError: If none is left.
+            OSError: If the study's folder cannot be read or written.
         """
         port = fresh_port(self._used())
         with self._path.open("a", encoding="ascii") as book:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import subprocess
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Protocol
 
+from trials.boot_log.wording import STOPS_SERVER
 from trials.family import Family
 from trials.gpus import GpuProbe
 from trials.log_tail import LogTail
-from trials.process_table import OsProcess
+from trials.process_table import OsProcess, look_up
 from trials.recorder import StopSignal
 from trials.settings import MARK_VARIABLE
 from trials.stopping import HARDWARE_STOP, Clearance, StopPolicy, StopProof
@@ -137,6 +139,8 @@ class ServerProcess:
             hurry: When it becomes set during the stop, the rest goes on as with ``now``.
         """
         begun = time.monotonic()
+        if self.poll() is None:
+            self._note_stop()
         clearance = Clearance(self._family, probe, idle_mib, policy, _hurry(now, hurry), launcher=self.pid)
         try:
             clearance.ask(policy.grace_s if self.poll() is None else policy.orphan_grace_s)
@@ -150,6 +154,19 @@ class ServerProcess:
         if code is not None:
             self._child.wait()
         return StopProof(not left, code, time.monotonic() - begun, left)
+
+    def strangers(self, pids: Iterable[int]) -> set[int]:
+        """Those of the pids whose processes run and are not this server's.
+
+        A pid that is not in our process table is none of them: in a container the driver's pids may be those
+        of the host.
+        """
+        return {pid for pid in pids if look_up(pid)} - {member.pid for member in self._family.members()}
+
+    def _note_stop(self) -> None:
+        """Write into the log that from here on the server is being ended: what it says then is no cause."""
+        with contextlib.suppress(OSError), self._log_path.open("ab") as log:
+            log.write(f"\n{STOPS_SERVER} at {datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC\n".encode())
 
     def _belongs(self, process: OsProcess) -> bool:
         # Once the launcher's exit code is fetched, its session's number may be another's.

@@ -6,6 +6,7 @@ import re
 import signal
 from typing import Final
 
+from trials.failures.facts import MachineFacts
 from trials.failures.sides import side_of
 from trials.failures.situation import Situation
 from trials.outcome import AtFault, Failure, FailureKind, Stage
@@ -20,7 +21,7 @@ _NATIVE_CRASH: Final = frozenset({signal.SIGSEGV, signal.SIGABRT, signal.SIGFPE}
 
 def broken_card(situation: Situation) -> Failure | None:
     """A card that is lost or reports a hardware error explains everything else."""
-    faults = tuple(fault for fault in situation.facts.gpu_faults if _is_hardware(fault))
+    faults = hardware_faults(situation.facts)
     if not faults:
         return None
     return _failure(FailureKind.ENVIRONMENT, situation, "A GPU has failed or vanished.", faults)
@@ -73,6 +74,11 @@ def _torn(situation: Situation) -> str:
     if situation.log.ready:
         return f"The server ended with exit code {situation.exit_code} after it was ready, without a reason."
     return f"The log ends at stage {situation.reached} with neither a ready line nor a reason."
+
+
+def hardware_faults(facts: MachineFacts) -> tuple[str, ...]:
+    """The reported GPU faults that are the card's own, not those of a program that ran on it."""
+    return tuple(fault for fault in facts.gpu_faults if _is_hardware(fault))
 
 
 def _is_hardware(fault: str) -> bool:

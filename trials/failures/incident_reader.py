@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from trials.boot_log import BootLog, LogLine
+from trials.boot_log.wording import STOPS_SERVER
 from trials.failures import signs
 from trials.failures.incidents import Incident, Statement
 
@@ -45,6 +46,7 @@ class IncidentReader:
         self._expecting = False  # frames were seen: the next line at the margin is the exception
         self._linked = False
         self._muted = False
+        self._ended_by_us = False
         self._clock = 0.0
 
     @property
@@ -68,6 +70,8 @@ class IncidentReader:
             self._clock = line.stamp or self._clock
             self.stop_requested = self.stop_requested or signs.STOP_REQUESTED.match(line.text) is not None
             self.died = self.died or signs.DEATH.match(line.text) is not None
+        elif line.text.startswith(STOPS_SERVER):
+            self._open, self._ended_by_us, self.stop_requested = None, True, True
         text = line.text
         if text.startswith("[rank"):
             text = _RANK.sub("", text, count=1)
@@ -77,6 +81,8 @@ class IncidentReader:
     def _look(self, number: int, line: LogLine, text: str) -> None:
         """Does an incident begin here?"""
         if text[:1] in ("", " ", "\t") or signs.NEVER_THE_CAUSE.match(text):
+            return
+        if self._ended_by_us and not signs.DECIDES_ALWAYS.match(text):
             return
         strength = signs.strength_of(text)
         traceback = text.endswith(_TRACEBACK)
