@@ -6,6 +6,7 @@ import gc
 import os
 import sys
 from argparse import Namespace
+from collections.abc import Callable
 
 from trials.box import words
 from trials.box.arguments import server_parser
@@ -36,7 +37,13 @@ def main(argv: list[str]) -> int:
     if setup is None:
         return 1
     gc.freeze()
-    return Launcher(setup).run()
+    return Launcher(setup).run(_import_serve)
+
+
+def _import_serve() -> Callable[[Launcher], int]:
+    from trials.box.serving import serve
+
+    return serve
 
 
 def _set_up(parsed: Namespace, box: BoxDescription, name: str) -> Setup | None:

@@ -8,6 +8,7 @@ import select
 import signal
 import sys
 import time
+from collections.abc import Callable
 from typing import NoReturn
 
 from trials.box import words
@@ -40,16 +41,19 @@ class Launcher:
         self.boot_seconds: dict[str, float] = {}
         self.memory: list[CardMemory] = []
 
-    def run(self) -> int:
-        """Boot, serve, stop; the exit code where it ends in order."""
+    def run(self, import_serve: Callable[[], Callable[[Launcher], int]]) -> int:
+        """Boot, serve, stop; the exit code where it ends in order.
+
+        Args:
+            import_serve: Gives what serves HTTP; asyncio is imported while the schedulers boot.
+        """
         self._first_lines(self.setup.args)
         meet_foreigners(self.setup)
         self.setup.look_at_cards()
         signal.signal(signal.SIGQUIT, _raise_child_failed)
         try:
             self.children = fork_children(self.setup)
-            from trials.box.serving import serve  # asyncio is imported while the schedulers boot
-
+            serve = import_serve()
             if not self._wait_for_children():
                 return 1
             self._timings_line()
