@@ -4,7 +4,7 @@ PY := .venv/bin/python
 READY := .venv/.ready
 DEV_READY := .venv/.dev-ready
 
-.PHONY: demo test quick lint sglang-cpu test-sglang test-sglang-all docs bench-search bench-load
+.PHONY: demo test quick lint sglang-cpu test-sglang test-sglang-all docs bench-search bench-load bench-tpot
 
 $(PY):
 	$(PYTHON) -c 'import sys; sys.exit("autotune needs Python 3.11 or newer; set PYTHON=/path/to/python3") if sys.version_info < (3, 11) else None'
@@ -41,3 +41,15 @@ test-sglang: $(DEV_READY) sglang-cpu
 
 test-sglang-all: $(DEV_READY) sglang-cpu
 	.venv/bin/pytest -m sglang_all tests/sglang_cpu; failed=$$?; cat tests/sglang_cpu/out/scenarios.md; exit $$failed
+
+docs: $(READY)
+	$(PY) -m trials.failures.document > docs/failures.md
+
+bench-search: $(DEV_READY)
+	OMP_NUM_THREADS=1 $(PY) -m tests.bench.bench_search
+
+bench-load: $(DEV_READY) sglang-cpu
+	$(PY) tests/bench/bench_load.py
+
+bench-tpot: $(DEV_READY) sglang-cpu
+	$(PY) tests/bench/bench_tpot.py
