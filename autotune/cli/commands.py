@@ -16,6 +16,7 @@ from autotune.cli.output import say_error
 from autotune.export.from_study import NothingToExportError
 from autotune.night.lock import StudyIsRunningError
 from autotune.spec import SpecError
+from autotune.starting import NoOwnServerError
 from db.errors import StudyFileError
 from trials.container_runtime import ContainerError
 from trials.flags import CatalogueError
@@ -29,6 +30,7 @@ _EXIT_CODES: dict[type[Exception], int] = {
     StudyFileError: BAD_INPUT,
     CatalogueError: BAD_INPUT,
     SettingError: BAD_INPUT,
+    NoOwnServerError: BAD_INPUT,
     NothingToExportError: NOTHING_FOUND,
     StudyIsRunningError: FAILED,
     ContainerError: FAILED,
