@@ -89,12 +89,12 @@ class Boot:
             raise Died
         if self._stop.is_set():
             raise Asked
-        patience = self._patience_s()
-        if self._follower.silent_s() > patience:
-            raise Hung(self._stage, f"silent for {patience:.0f} s at stage {self._stage}")
         limit = self._plan.server.boot_timeout_s
         if time.monotonic() - self._begun > limit:
             raise Hung(self._stage, f"not ready after boot_timeout_s = {limit:g} s, at stage {self._stage}")
+        patience = self._patience_s()
+        if self._follower.silent_s() > patience:
+            raise Hung(self._stage, f"silent for {patience:.0f} s at stage {self._stage}")
 
     def _patience_s(self) -> float:
         if not self._launch.tells_stages:
