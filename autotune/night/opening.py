@@ -36,7 +36,7 @@ def describe(journal: Journal, spec: StudySpec, catalogue: FlagCatalogue, probe:
     """
     with journal.engine.connect() as connection:
         known = queries.study(connection)
-    secrets = secrets_in(spec.server.args, spec.server.env)
+    secrets = [*secrets_in(spec.server.args, spec.server.env), spec.notify.webhook or ""]
     card = StudyCard(
         uuid=known.uuid if known else str(uuid.uuid4()),
         name=spec.name,

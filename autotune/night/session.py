@@ -11,6 +11,7 @@ import psutil
 
 from autotune.baseline import known_good_settings
 from autotune.night.agenda import Agenda
+from autotune.night.announcing import announcing
 from autotune.night.clock import NightClock
 from autotune.night.finals import Finals
 from autotune.night.inbox_watch import InboxWatch, open_wishes
@@ -68,7 +69,8 @@ def run_night(
         lock = stack.enter_context(RunnerLock(folder))
         probe = stack.enter_context(closing(open_probe(spec.server, box_state(folder))))
         journal = stack.enter_context(Journal.open(folder / STUDY_FILE, create=True))
-        opened = _Opened(spec, folder, catalogue, known_good, probe, journal, reporter)
+        announcer = stack.enter_context(announcing(spec, reporter, journal))
+        opened = _Opened(spec, folder, catalogue, known_good, probe, journal, announcer)
         if lock.dead_runner is not None:
             opened.say(f"the last runner ({lock.dead_runner}) died; its study is taken over")
         requests = StopRequests()
@@ -76,7 +78,9 @@ def run_night(
         stack.enter_context(InboxWatch(journal, requests))
         if dashboard:
             stack.enter_context(_page(spec, folder, reporter))
-        return opened.run(requests, run_trial)
+        result = opened.run(requests, run_trial)
+        announcer.night_over(result)
+        return result
 
 
 @contextmanager
