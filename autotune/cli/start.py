@@ -37,6 +37,9 @@ def start(
     except NotBegunError as error:
         say_error(str(error))
         raise typer.Exit(FAILED if error.exit_code is None else error.exit_code) from error
+    if run.ended_at is not None:
+        say(f"{spec.name} is over already: {run.how}")
+        raise typer.Exit(runner.process.wait())
     _tell(spec, run, runner.log)
     if not no_dashboard:
         _put_up_page(spec, folder)
@@ -52,9 +55,6 @@ def _check(spec: StudySpec) -> None:
 
 def _tell(spec: StudySpec, run: RunRow, log: Path) -> None:
     word = " (SIMULATED: no number of it is real)" if spec.server.simulated else ""
-    if run.ended_at is not None:
-        say(f"{spec.name} is over already: {run.how}")
-        return
     say(f"{spec.name} runs as process {run.pid} on {run.host}{word}", style="bold")
     say(f"log        {log}")
     say(f"watch it   autotune watch {spec.name}")

@@ -52,7 +52,7 @@ class DetachedRunner:
         return self.folder / RUN_LOG
 
     def wait_until_begun(self) -> RunRow:
-        """Wait until it holds the study and its first trial is about to begin.
+        """Wait until it holds the study and its first trial begins, or its night is over already.
 
         Raises:
             NotBegunError: With what it said last, if it ends before or takes too long.
@@ -61,7 +61,7 @@ class DetachedRunner:
         while time.monotonic() < deadline:
             ended = self.process.poll()
             run = newest_run(self.folder)
-            if run is not None and run.id > self.run_before and run.pid == self.process.pid:
+            if run is not None and run.id > self.run_before and _is_under_way(run):
                 return run
             if ended is not None:
                 raise NotBegunError(self._last_words(), ended)
@@ -92,6 +92,11 @@ def start_runner(spec_file: Path, folder: Path) -> DetachedRunner:
     command += ["--studies", str(folder.parent.absolute()), "--no-dashboard"]
     said_before = log.stat().st_size if log.exists() else 0
     return DetachedRunner(spawn_detached(command, log), folder, said_before, before.id if before else 0)
+
+
+def _is_under_way(run: RunRow) -> bool:
+    """Its night was planned, which is done as a trial begins, or it has ended."""
+    return run.ended_at is not None or run.boots_planned is not None or run.ends_by is not None
 
 
 def newest_run(folder: Path) -> RunRow | None:
