@@ -11,10 +11,14 @@ _log = logging.getLogger(__name__)
 
 
 def compress_logs(folder: Path) -> None:
-    """Compress every server log in a trial's folder; what cannot be compressed stays as it is."""
+    """Compress every server log in a trial's folder; what cannot be compressed stays as it is.
+
+    What is no plain file (a log that somebody sent to a device) may have no end, and is not touched.
+    """
     for log in folder.glob("server*.log"):
         try:
-            _compress(log)
+            if log.is_file():
+                _compress(log)
         except OSError as error:
             _log.warning("%s stays uncompressed: %s", log, error)
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+
+_LOOKS_EVERY_S = 0.2
 
 
 class StopRequests:
@@ -27,6 +30,12 @@ class StopRequests:
     @property
     def any(self) -> bool:
         return self.now.is_set() or self.after_trial.is_set()
+
+    def wait(self, seconds: float) -> None:
+        """Let time pass, s; any request ends the wait."""
+        end = time.monotonic() + seconds
+        while not self.any and (left := end - time.monotonic()) > 0:
+            self.now.wait(min(_LOOKS_EVERY_S, left))
 
     @contextmanager
     def listening(self) -> Iterator[None]:
