@@ -22,7 +22,9 @@ class TrialView:
         key: Canonical key of what ran; equal keys are replicates of each other.
         asked: Canonical key of what was asked for; differs from ``key`` where the server replaced something.
         p_boots: The sampler's belief before the boot, None without one.
+        expected: What the sampler expected of it, [low, high] in tok/s, None without a belief.
         seconds: How long the trial took, s; None while it runs.
+        death: How its runner died, if it died with it (``autotune.night.postmortem.Death``).
         suspect: True where a sick machine is to blame for what the state says.
     """
 
@@ -39,7 +41,9 @@ class TrialView:
     boot: BootReport | None = None
     failure: Failure | None = None
     p_boots: float | None = None
+    expected: tuple[float, float] | None = None
     seconds: float | None = None
+    death: str | None = None
     suspect: bool = False
 
     @property
@@ -64,6 +68,7 @@ Canonical = Callable[[Mapping[str, Any]], Hashable]
 def view(trial: FrozenTrial, canonical: Canonical, suspects: Iterable[int] = ()) -> TrialView:
     """Read one of Optuna's trials, with the attributes that the architecture gives it."""
     attributes = trial.user_attrs
+    proposal = attributes.get("proposal") or {}
     settings: Settings = dict(trial.params)
     ran = attributes.get("ran") or {}
     return TrialView(
@@ -79,7 +84,17 @@ def view(trial: FrozenTrial, canonical: Canonical, suspects: Iterable[int] = ())
         measurements=tuple(Measurement.model_validate(m) for m in attributes.get("measurements") or ()),
         boot=BootReport.model_validate(attributes["boot"]) if attributes.get("boot") else None,
         failure=Failure.model_validate(attributes["failure"]) if attributes.get("failure") else None,
-        p_boots=(attributes.get("proposal") or {}).get("p_boots"),
-        seconds=trial.duration.total_seconds() if trial.duration is not None else None,
+        p_boots=proposal.get("p_boots"),
+        expected=tuple(proposal["expected"]) if proposal.get("expected") else None,
+        seconds=_seconds(trial),
+        death=attributes.get("death"),
         suspect=trial.number in set(suspects),
     )
+
+
+def _seconds(trial: FrozenTrial) -> float | None:
+    """As measured; else between Optuna's two moments, which a clock that is set in between makes wrong."""
+    measured: float | None = trial.user_attrs.get("seconds")
+    if measured is not None or trial.duration is None:
+        return measured
+    return max(0.0, trial.duration.total_seconds())

@@ -151,11 +151,16 @@ def checkpoint(engine: Engine) -> bool:
 
     Returns:
         False if a reader was in the way; the next checkpoint then does it.
+
+    Raises:
+        StudyFileError: If the file cannot be written; its write-ahead log then still holds everything.
     """
     connection = engine.raw_connection()
     try:
         cursor = connection.cursor()
         busy: int = cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+    except sqlite3.OperationalError as error:
+        raise StudyFileError(f"{engine.url.database}: the study cannot be written: {error}") from error
     finally:
         connection.close()
     return not busy

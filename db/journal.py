@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -19,6 +20,7 @@ from sqlalchemy import Engine, insert, select, update
 from db import schema
 from db.clock import utc_now
 from db.engine import checkpoint, open_writer, transaction
+from db.errors import StudyFileError
 from db.outcomes import trial_columns
 from db.recorder import TrialRecorder
 from trials.outcome import AnyOutcome
@@ -153,12 +155,18 @@ class Journal:
         """To whom the trial reports; close it before ``finish_trial``."""
         return TrialRecorder(self.engine, number)
 
-    def finish_trial(self, number: int, outcome: AnyOutcome, main_level: int) -> None:
-        """Write how a trial ended, before Optuna is told; a second time replaces the first."""
+    def finish_trial(
+        self, number: int, outcome: AnyOutcome, main_level: int, ended_at: str | None = None
+    ) -> None:
+        """Write how a trial ended, before Optuna is told; a second time replaces the first.
+
+        Args:
+            ended_at: When, as ``db.clock`` writes it; None: now.
+        """
         columns = trial_columns(outcome, main_level)
         with transaction(self.engine) as connection:
             mine = update(schema.trials).where(schema.trials.c.number == number)
-            connection.execute(mine.values(ended_at=utc_now(), **columns))
+            connection.execute(mine.values(ended_at=ended_at or utc_now(), **columns))
 
     def notice(self, text: str, level: EventLevel = "info", trial: int | None = None) -> None:
         """An event of the night, one sentence."""
@@ -176,7 +184,9 @@ class Journal:
         checkpoint(self.engine)
 
     def close(self) -> None:
-        self.checkpoint()
+        """Let the file go; what no checkpoint could move is still in its write-ahead log."""
+        with suppress(StudyFileError):
+            self.checkpoint()
         self.engine.dispose()
 
     def __enter__(self) -> Journal:

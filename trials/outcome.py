@@ -156,6 +156,7 @@ class Outcome(Record):
         measurements: One per level, as far as measured.
         reference: The server's greedy answers, collected where the plan had none to compare with.
         server_version: What the server calls itself, None if unsaid.
+        seconds: From the trial's start to its end, s, by a clock that nobody sets; None if unknown.
         stop_proven: False when the machine could not be shown clean again; ``left_behind`` then says why.
     """
 
@@ -166,6 +167,7 @@ class Outcome(Record):
     measurements: tuple[Measurement, ...] = ()
     reference: tuple[ReferenceAnswer, ...] = ()
     server_version: str | None = None
+    seconds: float | None = None
     stop_proven: bool = True
     left_behind: str = ""
 

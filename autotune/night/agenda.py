@@ -48,7 +48,7 @@ class Agenda:
                 continue
             if trial.interrupted:
                 return _again(trial, f"trial {trial.number} was interrupted before it could answer")
-            if trial.environment_failed and not _was_the_repeat(trial, history):
+            if trial.environment_failed and trial.death is None and not _was_the_repeat(trial, history):
                 return _again(trial, f"the machine, not the settings, ended trial {trial.number}")
         return None
 

@@ -59,9 +59,13 @@ class Asked:
 
 
 def ask_sampler(study: Study, storage: BaseStorage, space: SearchSpace) -> Asked:
-    """Let the study's sampler propose; whatever it raises passes through."""
+    """Let the study's sampler propose; whatever it raises passes through, and the trial is told FAIL."""
     trial = study.ask()
-    settings = dict(space.suggest(trial))
+    try:
+        settings = dict(space.suggest(trial))
+    except Exception:
+        study.tell(trial, state=TrialState.FAIL)
+        raise
     storage.set_trial_user_attr(trial._trial_id, "role", "search")
     proposal = dict(storage.get_trial(trial._trial_id).user_attrs.get("proposal", {}))
     key = space.canonical(settings)

@@ -69,6 +69,11 @@ class NightClock:
         return Spent(self.done(history), hours, datetime.now().astimezone(), _trial_seconds(history))
 
 
+def seconds_spent(history: Sequence[TrialView]) -> float:
+    """What a study's earlier trials have taken, s, however they ended."""
+    return sum(trial.seconds for trial in history if trial.seconds is not None)
+
+
 def _trial_seconds(history: Sequence[TrialView]) -> float | None:
     durations = [trial.seconds for trial in history if trial.worked and trial.seconds is not None]
     return float(np.quantile(durations, _CAUTIOUS_QUANTILE)) if durations else None

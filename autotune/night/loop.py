@@ -13,7 +13,7 @@ from autotune.night.finals import Finals
 from autotune.night.inbox_watch import grant
 from autotune.night.reporter import Reporter
 from autotune.night.settling import Settling
-from autotune.night.sickness import sick
+from autotune.night.sickness import advise
 from autotune.night.stop_requests import StopRequests
 from autotune.night.study_book import StudyBook
 from autotune.search import SpaceUsedUpError
@@ -45,6 +45,8 @@ class Night:
 
     Attributes:
         run: Runs one asked trial.
+        waits_s: Pauses for a machine that fails again and again (``autotune.night.sickness``), s.
+        make_room: Frees disk space where it is short; why nothing may be started if that does not help.
         wishes: What the user wants tried, oldest first.
         decide: The verdict over a history.
     """
@@ -57,6 +59,8 @@ class Night:
     settling: Settling
     reporter: Reporter
     requests: StopRequests
+    waits_s: Sequence[float]
+    make_room: Callable[[Sequence[TrialView]], str | None]
     run_asked: Callable[[Asked, Sequence[TrialView]], AnyOutcome]
     wishes: Callable[[Sequence[TrialView]], Sequence[Wish]]
     decide: Callable[[Sequence[TrialView]], Verdict]
@@ -64,9 +68,10 @@ class Night:
     def run(self) -> NightResult:
         """Run trials until there is a reason to end."""
         best: int | None = None
+        earlier = len(self.book.history())
         while True:
             history = self.book.history()
-            if end := self._over(history):
+            if end := self._over(history) or self._rest(history[earlier:]) or self._over(history):
                 return end
             asked = self._ask(history)
             if isinstance(asked, NightResult):
@@ -81,10 +86,22 @@ class Night:
             return NightResult(INTERRUPTED, "stopped before its end; run the same command to go on")
         if self.requests.after_trial.is_set():
             return NightResult(DONE, "stopped after the trial, as asked; run the same command to go on")
-        if reason := sick(history):
-            return NightResult(FAILED, reason)
         if reason := self.clock.over(history):
             return NightResult(DONE, reason)
+        if reason := self.make_room(history):
+            return NightResult(FAILED, reason)
+        return None
+
+    def _rest(self, ended: Sequence[TrialView]) -> NightResult | None:
+        """Leave a machine alone that fails again and again, and in the end for good."""
+        advice = advise(ended, self.waits_s)
+        if advice is None:
+            return None
+        self.journal.notice(advice.sentence, "error" if advice.wait_s is None else "warning")
+        if advice.wait_s is None:
+            return NightResult(FAILED, advice.sentence)
+        self.reporter.notice(advice.sentence)
+        self.requests.wait(advice.wait_s)
         return None
 
     def _ask(self, history: Sequence[TrialView]) -> Asked | NightResult:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Callable, Mapping
-from dataclasses import asdict
-from datetime import datetime
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -28,12 +27,21 @@ STUDY_FILE = "study.db"
 Forbidden = Callable[[Mapping[str, Any]], str | None]
 
 
-def describe(journal: Journal, spec: StudySpec, catalogue: FlagCatalogue, probe: GpuProbe) -> str:
-    """Write what the study is.
+@dataclass(frozen=True)
+class Described:
+    """A study that has been described in its file.
 
-    Returns:
-        The study's uuid, the same for all its runs.
+    Attributes:
+        uuid: The same for all its runs.
+        changes: Programs that were replaced since its last run, one sentence each.
     """
+
+    uuid: str
+    changes: Sequence[str]
+
+
+def describe(journal: Journal, spec: StudySpec, catalogue: FlagCatalogue, probe: GpuProbe) -> Described:
+    """Write what the study is."""
     with journal.engine.connect() as connection:
         known = queries.study(connection)
     secrets = [*secrets_in(spec.server.args, spec.server.env), spec.notify.webhook or ""]
@@ -51,7 +59,7 @@ def describe(journal: Journal, spec: StudySpec, catalogue: FlagCatalogue, probe:
         gpus=[asdict(card) for card in probe.cards()],
     )
     journal.describe_study(card)
-    return card.uuid
+    return Described(card.uuid, changed_versions(known.versions, card.versions) if known else ())
 
 
 def open_book(path: Path, journal: Journal, spec: StudySpec, forbidden: Forbidden) -> StudyBook:
@@ -76,15 +84,13 @@ def open_book(path: Path, journal: Journal, spec: StudySpec, forbidden: Forbidde
     return book
 
 
-def seconds_spent(journal: Journal) -> float:
-    """What the study's earlier trials have taken, s; those that died with their runner left out."""
-    with journal.engine.connect() as connection:
-        rows = queries.trials(connection)
-    return sum(
-        (datetime.fromisoformat(row.ended_at) - datetime.fromisoformat(row.started_at)).total_seconds()
-        for row in rows
-        if row.started_at and row.ended_at and row.outcome != "interrupted"
-    )
+def changed_versions(before: Mapping[str, str | None], now: Mapping[str, str | None]) -> list[str]:
+    """One sentence per program that was replaced between two runs of a study."""
+    return [
+        f"{name} was {old} when this study ran last and is {now[name]} now: compare earlier trials with care"
+        for name, old in before.items()
+        if old and now.get(name) and now[name] != old
+    ]
 
 
 def _check_same_space(book: StudyBook, spec: StudySpec) -> None:

@@ -1,17 +1,29 @@
-"""After a death: what the last runner left is stopped, told or marked for repetition."""
+"""After a death: what the last runner left is stopped, told, or marked for repetition."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
-from autotune.night.study_book import StudyBook
+from autotune.night.death_scene import death_scene, last_sign
+from autotune.night.postmortem import SUSPICIOUS_DEATHS, Death, judge_death
+from autotune.night.study_book import StudyBook, trial_folder
 from db import queries
 from db.journal import Journal, NewTrial
 from trials.container import remove_marked
 from trials.gpus import GpuProbe
 from trials.marks import marked_processes, stop_marked
-from trials.outcome import Interrupted
+from trials.outcome import EnvironmentFailed, SettingsFailed
 from trials.stopping import StopPolicy
+
+_WHEN: Mapping[Death, str] = {
+    "reboot": " when the machine went down",
+    "out_of_memory": " when the host's memory ran out",
+    "error": " by an error of autotune",
+    "killed": "",
+}
 
 
 @dataclass(frozen=True)
@@ -20,13 +32,17 @@ class Recovered:
 
     Attributes:
         told: Trials that had ended and were only told now.
-        interrupted: Trials that died with their runner; their settings will be asked again.
+        drawn: Trials that died while their settings were still being chosen.
+        repeated: Trials that died with their runner; their settings will be asked again.
+        given_up: Trials that died with their runner and are not repeated, each with the reason.
         servers: Processes of dead servers that were stopped.
         left_behind: What could not be stopped, empty when the machine is clean.
     """
 
     told: tuple[int, ...] = ()
-    interrupted: tuple[int, ...] = ()
+    drawn: tuple[int, ...] = ()
+    repeated: tuple[tuple[int, Death], ...] = ()
+    given_up: tuple[tuple[int, str], ...] = ()
     servers: int = 0
     left_behind: str = ""
 
@@ -37,41 +53,85 @@ class Recovered:
             found.append(f"stopped {self.servers} processes of servers that the last runner left")
         if self.told:
             found.append(f"finished the books of trial {_list(self.told)}, which had ended")
-        if self.interrupted:
-            found.append(f"trial {_list(self.interrupted)} died with the last runner and will be run again")
+        if self.drawn:
+            found.append(f"trial {_list(self.drawn)} died before its settings were chosen; nothing is lost")
+        for number, death in self.repeated:
+            times = "once more" if death in SUSPICIOUS_DEATHS else "again"
+            found.append(f"trial {number} died with the last runner{_WHEN[death]} and will be run {times}")
+        for number, reason in self.given_up:
+            found.append(f"trial {number} died with the last runner and is not run again: {reason}")
         return found
 
 
-def recover(
-    book: StudyBook, journal: Journal, study_uuid: str, probe: GpuProbe, policy: StopPolicy
-) -> Recovered:
-    """Bring a study back to order; the caller holds the runner lock, so nobody else runs it."""
-    servers = len(marked_processes(study_uuid)) + len(remove_marked(study_uuid))
-    left = stop_marked(study_uuid, probe, {}, policy=policy).left_behind if servers else ""
-    told, interrupted = [], []
-    with journal.engine.connect() as connection:
-        ended = queries.untold_outcomes(connection)
-        known = {row.number for row in queries.trials(connection)}
-    for number in book.running():
-        if number in ended:
-            book.tell(number, ended[number])
-            told.append(number)
+class Recovery:
+    """Brings a study back to order; whoever runs it holds the runner lock, so nobody else runs the study.
+
+    Args:
+        is_whole: True for settings that lack nothing; a trial that died while it was drawn has not all.
+    """
+
+    def __init__(
+        self,
+        book: StudyBook,
+        journal: Journal,
+        folder: Path,
+        study_uuid: str,
+        is_whole: Callable[[Mapping[str, Any]], bool],
+    ) -> None:
+        self._book = book
+        self._journal = journal
+        self._folder = folder
+        self._uuid = study_uuid
+        self._is_whole = is_whole
+        self._drawn: list[int] = []
+        self._repeated: list[tuple[int, Death]] = []
+        self._given_up: list[tuple[int, str]] = []
+
+    def run(self, probe: GpuProbe, policy: StopPolicy) -> Recovered:
+        """Tell what died, then stop what it left: a server's own words are read before it is stopped."""
+        with self._journal.engine.connect() as connection:
+            ended = queries.untold_outcomes(connection)
+        running = self._book.running()
+        told = [number for number in running if number in ended]
+        for number in told:
+            self._book.tell(number, ended[number])
+        for number in sorted(set(running) - set(told)):
+            self._close(number)
+        servers, left = self._stop(probe, policy)
+        return Recovered(
+            tuple(told), tuple(self._drawn), tuple(self._repeated), tuple(self._given_up), servers, left
+        )
+
+    def _close(self, number: int) -> None:
+        """End a trial that never ended; it may have died between Optuna's table and ours."""
+        history = self._book.history()
+        trial = next(past for past in history if past.number == number)
+        with self._journal.engine.connect() as connection:
+            row = queries.trial(connection, number)
+            scene = death_scene(connection, self._folder, self._uuid, trial, history)
+            ended_at = last_sign(connection, number)
+        if row is None or row.settings is None:
+            new = NewTrial(number, trial.role, trial.settings, trial_folder(number))  # type: ignore[arg-type]
+            self._journal.begin_trial(new)
+        outcome = judge_death(scene)
+        self._book.finish_dead(number, outcome, scene.death, ended_at)
+        if isinstance(outcome, SettingsFailed | EnvironmentFailed):
+            self._given_up.append((number, outcome.failure.summary))
+        elif self._is_whole(trial.settings) or trial.role != "search":
+            self._repeated.append((number, scene.death))
         else:
-            _interrupt(book, journal, number, known)
-            interrupted.append(number)
-    return Recovered(tuple(told), tuple(interrupted), servers, left)
+            self._drawn.append(number)
+
+    def _stop(self, probe: GpuProbe, policy: StopPolicy) -> tuple[int, str]:
+        """End the servers that the last runner left.
+
+        Returns:
+            How many processes and containers there were, and what could not be ended.
+        """
+        servers = len(marked_processes(self._uuid)) + len(remove_marked(self._uuid))
+        left = stop_marked(self._uuid, probe, {}, policy=policy).left_behind if servers else ""
+        return servers, left
 
 
-def _interrupt(book: StudyBook, journal: Journal, number: int, known: set[int]) -> None:
-    """Close a trial that never ended; it may have died between Optuna's table and ours."""
-    trial = next(past for past in book.history() if past.number == number)
-    if number not in known:
-        folder = f"trials/{number:04d}"
-        journal.begin_trial(NewTrial(number, trial.role, trial.settings, folder))  # type: ignore[arg-type]
-    outcome = Interrupted(boots=0)
-    journal.finish_trial(number, outcome, main_level=1)
-    book.tell(number, outcome)
-
-
-def _list(numbers: tuple[int, ...]) -> str:
+def _list(numbers: Sequence[int]) -> str:
     return ", ".join(str(number) for number in numbers)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -9,6 +10,7 @@ from typing import Protocol
 from autotune.night.archive import compress_logs
 from autotune.night.asking import Asked
 from autotune.night.contenders import hopeless_below, soak_above
+from autotune.night.machine_before import MachineBefore
 from autotune.night.patience import stage_timeouts
 from autotune.night.plans import Plans
 from autotune.night.reporter import Reporter
@@ -54,9 +56,12 @@ class Runner:
             soak_above=soak_above(history),
             stage_timeouts_s=self._timeouts(history),
         )
+        MachineBefore.now().write(plan.folder)
+        begun = time.monotonic()
         with self.journal.recorder(asked.number) as recorder:
             witness = Witness(recorder, self.reporter)
             outcome = self.run_trial(asked.settings, plan, witness, self.requests.now, self.requests.hurry)
+        outcome = outcome.model_copy(update={"seconds": time.monotonic() - begun})
         compress_logs(plan.folder)
         if outcome.server_version:
             self.journal.server_version(outcome.server_version)

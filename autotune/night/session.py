@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import psutil
 
 from autotune.baseline import known_good_settings
 from autotune.night.agenda import Agenda
 from autotune.night.announcing import announcing
-from autotune.night.clock import NightClock
+from autotune.night.clock import NightClock, seconds_spent
+from autotune.night.disk_room import DiskRoom
+from autotune.night.ending import run_to_end
 from autotune.night.finals import Finals
 from autotune.night.inbox_watch import InboxWatch, open_wishes
 from autotune.night.lock import Holder, RunnerLock
 from autotune.night.loop import FAILED, Night, NightResult
-from autotune.night.opening import STUDY_FILE, Forbidden, describe, open_book, seconds_spent
+from autotune.night.opening import STUDY_FILE, Forbidden, describe, open_book
 from autotune.night.page import PageError, page
 from autotune.night.plans import Plans, cache_folder
 from autotune.night.preflight import preflight
-from autotune.night.recovery import recover
+from autotune.night.recovery import Recovery
 from autotune.night.reporter import Reporter
 from autotune.night.running import Runner, RunTrial
 from autotune.night.settling import Settling
+from autotune.night.sickness import BOX_WAITS_S, WAITS_S
 from autotune.night.stop_requests import StopRequests
 from autotune.spec import SpecError, StudySpec
 from autotune.trial_view import TrialView
@@ -113,34 +117,41 @@ class _Opened:
         self._probe = probe
         self._journal = journal
         self._reporter = reporter
-        self._uuid = describe(journal, spec, catalogue, probe)
+        described = describe(journal, spec, catalogue, probe)
+        self._uuid = described.uuid
+        for sentence in described.changes:
+            self.say(sentence)
         rules = rules_for(spec.server, len(probe.cards()) or None)
         self._forbidden: Forbidden = lambda settings: rules(dict(settings))
         _refuse_impossible(spec, known_good, self._forbidden)
         self._book = open_book(folder / STUDY_FILE, journal, spec, self._forbidden)
+        self._room = DiskRoom(folder, self.say)
 
     def say(self, sentence: str) -> None:
         self._journal.notice(sentence)
         self._reporter.notice(sentence)
 
     def run(self, requests: StopRequests, run_trial: RunTrial) -> NightResult:
-        earlier_s = seconds_spent(self._journal)
         me = Holder.me()
         self._journal.begin_run(
             pid=me.pid, boot_id=me.boot_id, process_started=psutil.Process().create_time()
         )
-        result = self._recover() or self._unfit() or self._night(requests, run_trial, earlier_s).run()
-        self._journal.end_run(result.sentence)
-        return result
+        return run_to_end(
+            self._journal,
+            lambda: self._recover() or self._unfit() or self._night(requests, run_trial).run(),
+        )
 
     def _recover(self) -> NightResult | None:
-        found = recover(self._book, self._journal, self._uuid, self._probe, stop_policy(self._spec.server))
+        recovery = Recovery(self._book, self._journal, self._folder, self._uuid, self._is_whole)
+        found = recovery.run(self._probe, stop_policy(self._spec.server))
         for sentence in found.sentences:
             self.say(sentence)
         return NightResult(FAILED, found.left_behind) if found.left_behind else None
 
     def _unfit(self) -> NightResult | None:
         """Say what is not well; what would spoil every boot ends the night before it begins."""
+        if full := self._room.make(self._book.history()):
+            return NightResult(FAILED, full)
         findings = preflight(self._spec, self._folder, self._probe)
         for finding in findings:
             if finding.level == "warning":
@@ -148,7 +159,7 @@ class _Opened:
         errors = [f"{finding.about}: {finding.sentence}" for finding in findings if finding.level == "error"]
         return NightResult(FAILED, "; ".join(errors)) if errors else None
 
-    def _night(self, requests: StopRequests, run_trial: RunTrial, earlier_s: float) -> Night:
+    def _night(self, requests: StopRequests, run_trial: RunTrial) -> Night:
         spec, journal, book = self._spec, self._journal, self._book
         plans = Plans(spec, self._folder, self._uuid)
         runner = Runner(
@@ -158,20 +169,24 @@ class _Opened:
             book=book,
             journal=journal,
             agenda=self._agenda(),
-            clock=NightClock(spec, earlier_s),
+            clock=NightClock(spec, seconds_spent(book.history())),
             finals=Finals(spec.bench.main_level, spec.limits, spec.study.seed or 0),
             settling=Settling(book, journal, lambda asked: runner.run(asked, book.history())),
             reporter=self._reporter,
             requests=requests,
+            waits_s=BOX_WAITS_S if spec.server.simulated else WAITS_S,
+            make_room=self._room.make,
             run_asked=runner.run,
             wishes=partial(open_wishes, journal, space=spec.space, forbidden=self._forbidden),
             decide=self._decide,
         )
 
     def _agenda(self) -> Agenda:
-        space = self._spec.space
         baseline, *others = self._known_good or [{}]
-        return Agenda(baseline, others, space.canonical, lambda settings: not space.missing(settings))
+        return Agenda(baseline, others, self._spec.space.canonical, self._is_whole)
+
+    def _is_whole(self, settings: Mapping[str, Any]) -> bool:
+        return not self._spec.space.missing(settings)
 
     def _decide(self, history: Sequence[TrialView]) -> Verdict:
         spec = self._spec

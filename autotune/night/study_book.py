@@ -66,6 +66,16 @@ class StudyBook:
         """A trial with given settings."""
         return self._begun(ask_requested(self.study, self._storage, self._space, request))
 
+    def finish_dead(self, number: int, outcome: AnyOutcome, death: str, ended_at: str | None) -> None:
+        """Write how a trial ended that died with its runner.
+
+        Args:
+            ended_at: Its last sign of life; None where it gave none.
+        """
+        self._storage.set_trial_user_attr(self._trial_id(number), "death", death)
+        self._journal.finish_trial(number, outcome, self._main_level, ended_at)
+        self.tell(number, outcome)
+
     def finish(self, asked: Asked, outcome: AnyOutcome) -> None:
         """Write how a trial ended; after this call it is done, whatever happens."""
         self._journal.finish_trial(asked.number, outcome, self._main_level)
@@ -74,9 +84,7 @@ class StudyBook:
 
     def tell(self, number: int, outcome: AnyOutcome) -> None:
         """Tell Optuna of an outcome that our tables have already."""
-        study_id = self._storage.get_study_id_from_name(self.study.study_name)
-        trial_id = self._storage.get_trial_id_from_study_id_trial_number(study_id, number)
-        tell(self._storage, trial_id, translate(outcome, self._main_level))
+        tell(self._storage, self._trial_id(number), translate(outcome, self._main_level))
 
     def running(self) -> list[int]:
         """Trials that Optuna counts as running; without a runner, they are what a dead one left."""
@@ -87,6 +95,10 @@ class StudyBook:
         """Let samplers skip these trials from now on."""
         known = set(self.study.user_attrs.get(SUSPECTS, ()))
         self.study.set_user_attr(SUSPECTS, sorted(known | set(numbers)))
+
+    def _trial_id(self, number: int) -> int:
+        study_id = self._storage.get_study_id_from_name(self.study.study_name)
+        return self._storage.get_trial_id_from_study_id_trial_number(study_id, number)
 
     def _begun(self, asked: Asked) -> Asked:
         if self._simulated:

@@ -73,6 +73,8 @@ def _attributes(outcome: AnyOutcome) -> dict[str, Any]:
         "boots": outcome.boots,
         "measurements": [m.model_dump(mode="json") for m in outcome.measurements],
     }
+    if outcome.seconds is not None:
+        attributes["seconds"] = round(outcome.seconds, 3)
     if outcome.boot is not None:
         attributes["boot"] = outcome.boot.model_dump(mode="json")
     if outcome.ran:

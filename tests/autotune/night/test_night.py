@@ -126,7 +126,7 @@ def test_sick_machine_ends_the_night(tmp_path: Path) -> None:
     result, stand_in = _night(spec, lambda settings, call: environment_failed())
     assert result.exit_code == 1
     assert "no disk" in result.sentence
-    assert len(stand_in.asked) == 3
+    assert len(stand_in.asked) == 5
 
 
 def test_unproven_stop_ends_the_night(tmp_path: Path) -> None:

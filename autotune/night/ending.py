@@ -1,0 +1,61 @@
+"""How a run comes to its end: by itself, by a study that can no longer be written, or by an error of ours."""
+
+from __future__ import annotations
+
+import errno
+import logging
+from collections.abc import Callable
+
+from optuna.exceptions import StorageInternalError
+from sqlalchemy.exc import SQLAlchemyError
+
+from autotune.night.death_scene import RUNNER_ERROR
+from autotune.night.loop import FAILED, NightResult
+from db.errors import StudyFileError
+from db.journal import Journal
+
+_NO_DISK = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO})
+_log = logging.getLogger(__name__)
+
+
+def run_to_end(journal: Journal, night: Callable[[], NightResult]) -> NightResult:
+    """Run a night and write down how it ended.
+
+    A study that can no longer be written (disk full, locked for long, folder gone) ends the night with a
+    sentence; whatever else is raised passes through.
+    """
+    try:
+        result = night()
+    except (StudyFileError, StorageInternalError, SQLAlchemyError) as error:
+        result = _cannot_go_on(error)
+    except OSError as error:
+        if error.errno not in _NO_DISK:
+            _write_end(journal, _words(error))
+            raise
+        result = _cannot_go_on(error)
+    except Exception as error:
+        _write_end(journal, _words(error))
+        raise
+    _write_end(journal, result.sentence)
+    return result
+
+
+def _cannot_go_on(error: Exception) -> NightResult:
+    cause = error.__cause__ if isinstance(error, StorageInternalError) and error.__cause__ else error
+    reason = str(getattr(cause, "orig", None) or cause).rstrip(".")
+    sentence = (
+        f"the night ends here, for its study cannot be written ({reason}). Every trial told so far is safe: "
+        "make room or mend the disk, then start the same study again."
+    )
+    return NightResult(FAILED, sentence)
+
+
+def _words(error: Exception) -> str:
+    return f"{RUNNER_ERROR}{type(error).__name__}: {error}"
+
+
+def _write_end(journal: Journal, how: str) -> None:
+    try:
+        journal.end_run(how)
+    except (StudyFileError, SQLAlchemyError) as error:
+        _log.warning("how the run ended could not be written: %s", error)
