@@ -161,6 +161,7 @@ class Attempt:
     def _facts(self, before: Before, sampler: GpuSampler, strangers: Sequence[GpuProcess]) -> MachineFacts:
         cards = self.probe.cards()
         return MachineFacts(
+            watched=True,
             oom_kills_rose=OomKills.read().rose_since(before.kills),
             gpu_faults=sampler.faults,
             card_memory_mib=min((card.memory_mib for card in cards), default=None),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -94,6 +95,24 @@ def test_what_a_server_says_while_we_end_it_is_no_cause(tmp_path: Path) -> None:
     error = MeasureError(None, "the connection was lost")
     failure = judge(error, _evidence(tmp_path, stopped + dying + _OUT_OF_MEMORY, stage=Stage.MEASURE))
     assert (failure.kind, failure.summary) == (FailureKind.UNKNOWN, error.summary)
+
+
+@pytest.mark.parametrize(
+    ("log", "code"),
+    [
+        (_BOOTING, -15),
+        (f"{_BOOTING}[2026-11-29 15:03:55] INFO:     Shutting down\n", None),
+        (f"{_READY}[2026-11-29 15:04:00] SIGTERM received. signum=None frame=None. Draining\n", 0),
+    ],
+)
+def test_somebody_else_who_stops_the_server_is_the_environment(
+    tmp_path: Path, log: str, code: int | None
+) -> None:
+    ended = f"{log}{STOPS_SERVER} at 2026-11-29 15:04:01 UTC\n" if code is None else log
+    evidence = _evidence(tmp_path, ended, stage=Stage.LOAD_WEIGHTS, code=code)
+    failure = judge(Died(), replace(evidence, facts=MachineFacts(watched=True)))
+    assert (failure.kind, failure.at_fault) == (FailureKind.ENVIRONMENT, "environment")
+    assert failure.summary.startswith("Somebody else told the server to stop at stage ")
 
 
 def test_the_same_words_before_we_end_it_are_one(tmp_path: Path) -> None:

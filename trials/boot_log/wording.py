@@ -123,11 +123,17 @@ FATAL: Final = re.compile(
     r"|Fatal Python error: "
     r"|RuntimeError: Rank \d+ scheduler died"
     r"|terminate called "
+    r"|SIG(?:TERM|INT) received"
+    r"|INFO: +Shutting down$"
     r"|(?:[\w./-]+(?: \w+)?): error: "
     r"(?:unrecognized arguments|argument |ambiguous option|the following arguments)"
     r"|\w[\w ]{0,60} watchdog timeout \(self\.watchdog_timeout=(?![^)]*self\.soft=True))"
 )
-"""Lines after which the server is lost; the start of the line. Judging the cause is ``trials.failures``."""
+"""Lines after which the server is lost, or told to stop; the start of the line.
+
+Judging the cause is ``trials.failures``. In a boot a request to stop is the end: SIGTERM between "Uvicorn
+running" and the ready line leaves 0.5.23 alive for ever.
+"""
 
 
 STOPS_SERVER: Final = "# autotune stops this server"

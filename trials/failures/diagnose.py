@@ -84,7 +84,10 @@ def conclude(
     finding = decide(_that_count(reading), situation)
     if finding is not None and not (finding.consequence and situation.facts.killed_by_us):
         return _diagnosis(failure_of(finding), finding, situation)
-    failure = without_incident(situation, stop_requested=reading.incidents.stop_requested)
+    incidents = reading.incidents
+    failure = without_incident(
+        situation, stop_requested=incidents.stop_requested, stopped_by_us=incidents.stopped_by_us
+    )
     return _diagnosis(failure, None, situation)
 
 

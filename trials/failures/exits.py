@@ -27,20 +27,26 @@ def broken_card(situation: Situation) -> Failure | None:
     return _failure(FailureKind.ENVIRONMENT, situation, "A GPU has failed or vanished.", faults)
 
 
-def without_incident(situation: Situation, *, stop_requested: bool) -> Failure | None:
+def without_incident(
+    situation: Situation, *, stop_requested: bool, stopped_by_us: bool = False
+) -> Failure | None:
     """The verdict on a log in which nothing broke; None when the server was healthy."""
     killed_by_us = situation.facts.killed_by_us
     if killed_by_us == "hang":
         return _failure(FailureKind.HANG, situation, f"The server hung at stage {situation.reached}.")
     ended_by = _signal_of(situation.exit_code)
-    expected = stop_requested or killed_by_us is not None or ended_by in _ASKED_TO_STOP
+    told_to_stop = stop_requested or ended_by in _ASKED_TO_STOP
+    if situation.facts.watched and told_to_stop and not stopped_by_us:
+        summary = f"Somebody else told the server to stop at stage {situation.reached}."
+        return _failure(FailureKind.ENVIRONMENT, situation, summary, _exit(situation))
+    expected = told_to_stop or killed_by_us is not None
     if situation.log.ready and (expected or situation.exit_code in (None, 0)):
         return None
     return _by_exit_code(situation, ended_by)
 
 
 def _by_exit_code(situation: Situation, ended_by: signal.Signals | None) -> Failure:
-    evidence = () if situation.exit_code is None else (f"exit code {situation.exit_code}",)
+    evidence = _exit(situation)
     if situation.exit_code == 2 and situation.reached is Stage.ARGUMENTS:
         summary = "The command line was refused (exit code 2 is argparse's)."
         return _failure(FailureKind.INVALID_SETTINGS, situation, summary, evidence)
@@ -53,6 +59,10 @@ def _by_exit_code(situation: Situation, ended_by: signal.Signals | None) -> Fail
         summary = f"The server crashed in native code ({ended_by.name})."
         return _failure(FailureKind.KERNEL_FAULT, situation, summary, evidence)
     return _failure(FailureKind.UNKNOWN, situation, _torn(situation), evidence)
+
+
+def _exit(situation: Situation) -> tuple[str, ...]:
+    return () if situation.exit_code is None else (f"exit code {situation.exit_code}",)
 
 
 def _killed(situation: Situation, evidence: tuple[str, ...]) -> Failure:

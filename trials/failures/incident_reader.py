@@ -33,12 +33,13 @@ class IncidentReader:
     Attributes:
         incidents: In the order of the log.
         stop_requested: Somebody asked the server to stop.
+        stopped_by_us: It was the worker, by its own line in the log.
         died: The launcher said that it takes its process tree down.
     """
 
     def __init__(self, log: BootLog) -> None:
         self.incidents: list[Incident] = []
-        self.stop_requested = False
+        self.stop_requested = self.stopped_by_us = False
         self.died = False
         self._counts = {False: 0, True: 0}
         self._log = log
@@ -71,6 +72,7 @@ class IncidentReader:
             self.stop_requested = self.stop_requested or signs.STOP_REQUESTED.match(line.text) is not None
             self.died = self.died or signs.DEATH.match(line.text) is not None
         elif line.text.startswith(STOPS_SERVER):
+            self.stopped_by_us = self.stopped_by_us or not self.stop_requested
             self._open, self._ended_by_us, self.stop_requested = None, True, True
         text = line.text
         if text.startswith("[rank"):

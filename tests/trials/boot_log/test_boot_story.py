@@ -211,6 +211,8 @@ def test_real_logs_are_followed_to_their_end(path: Path) -> None:
             ": error: ",
             "warmup error",
             "scheduler died",
+            "SIGTERM received",
+            "INFO:     Shutting down",
         )
     )
 
