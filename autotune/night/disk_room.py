@@ -15,7 +15,7 @@ from autotune.night.study_book import trial_folder
 from autotune.trial_view import TrialView
 
 TIGHT_MIB = 1024
-"""Free space below which logs are given up: a server in trouble writes hundreds of MiB until it is stopped."""
+"""Free space below which logs are given up: a sick server writes hundreds of MiB until it is stopped."""
 LEAST_MIB = 64
 """Free space without which no trial is started."""
 _log = logging.getLogger(__name__)
