@@ -7,10 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from autotune.search.codec import Codec, Matrix, Rows
+from autotune.search.space import DRAFT_TOKENS, STEPS, TOPK
 
 _MUTANTS = 500
 _MIXTURES = 120
 _ANYWHERE = 250
+_TOGETHER = 120
 _CHANGES = (2, 3, 4, 5)
 _NEAR, _THIRDS = 5, 3
 
@@ -43,6 +45,15 @@ def mixtures(parents: Sequence[Rows], rng: np.random.Generator, count: int) -> R
     return np.where(rng.random(left.shape) < 0.5, left, right)
 
 
+def together(codec: Codec, row: Rows, names: tuple[str, ...], rng: np.random.Generator) -> Rows:
+    """One row with settings that only make sense together drawn afresh, all at once."""
+    columns = [at for name in names if (at := codec.index(name)) is not None]
+    rows = np.repeat(row[None, :], _TOGETHER if columns else 0, axis=0)
+    for at in columns:
+        rows[:, at] = rng.integers(codec.sizes[at], size=len(rows))
+    return rows
+
+
 def unswept(codec: Codec, row: Rows, finished: Rows) -> Rows:
     """Single changes of one row to a category, or to a third of a range, that nothing near it has tried."""
     apart = np.sum((finished != row) & codec.activity(finished), axis=1)
@@ -68,8 +79,10 @@ def candidates(codec: Codec, parents: Sequence[Rows], rng: np.random.Generator) 
     if not parents:
         return tidy(codec, anywhere)
     near = [neighbours(codec, parent) for parent in parents[:3]]
+    drafts = together(codec, parents[0], (STEPS, TOPK, DRAFT_TOKENS), rng)
     mixed = mixtures(parents, rng, _MIXTURES)
-    return tidy(codec, np.concatenate([*near, mutants(codec, parents[:3], rng, _MUTANTS), mixed, anywhere]))
+    mutated = mutants(codec, parents[:3], rng, _MUTANTS)
+    return tidy(codec, np.concatenate([*near, drafts, mutated, mixed, anywhere]))
 
 
 def tidy(codec: Codec, rows: Rows) -> Rows:

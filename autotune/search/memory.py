@@ -38,6 +38,7 @@ _DEVIATIONS = {LAYOUT: 0.12, ALGORITHM: 0.06, ALL_REDUCE: 0.015}
 _OTHER_DEVIATION = 0.004
 _LEAST_POOL = 0.02
 _OVER_WEIGHTS = 0.004
+_FEWEST_PER_STEP, _SPAN_PER_STEP = 0.25, 64.0
 
 
 def card_gib(seen: Observation) -> float | None:
@@ -119,16 +120,22 @@ class MemoryWindow:
         return MemoryChances(pool, start_up, serving)
 
     def inputs(self, values: Matrix) -> Matrix:
-        """``Codec.unit`` with the memory fraction replaced by what it leaves for the KV pool.
+        """``Codec.unit`` with two settings in the terms that throughput depends on, 0 to 1.
 
-        That is what throughput depends on, whatever weights and draft take; on a logarithmic scale, 0 to 1.
+        The memory fraction becomes what it leaves for the KV pool, whatever weights and draft take; draft
+        tokens become tokens per step, whatever the depth. Both on a logarithmic scale.
         """
         units = self._codec.unit(values)
-        at = self._codec.index(FRACTION)
-        if at is not None:
+        fraction, tokens = self._codec.index(FRACTION), self._codec.index(DRAFT_TOKENS)
+        if fraction is not None:
             least, _ = self._pool.predict(self._static_features(values))
-            share = np.clip(values[:, at] - least, _LEAST_POOL, 1.0)
-            units[:, at] = np.log(share / _LEAST_POOL) / -np.log(_LEAST_POOL)
+            share = np.clip(values[:, fraction] - least, _LEAST_POOL, 1.0)
+            units[:, fraction] = np.log(share / _LEAST_POOL) / -np.log(_LEAST_POOL)
+        if tokens is not None:
+            per_step = (values[:, tokens] - 1.0) / self._column(values, STEPS)
+            scaled = np.log(np.maximum(per_step, 1e-3) / _FEWEST_PER_STEP) / np.log(_SPAN_PER_STEP)
+            usable = ~np.isnan(per_step)
+            units[usable, tokens] = np.clip(scaled[usable], 0.0, 1.0)
         return units
 
     def _fraction(self, values: Matrix) -> Matrix:

@@ -25,7 +25,7 @@ _CLIMBS, _CLIMBERS, _NO_GAIN = 12, 2, 1e-3
 _REPLICATE_AFTER = 20
 _REPLICATE_EVERY = 30
 _WORTHWHILE = 0.5
-_SWEEP_CHANCE, _DOUBT = 0.3, 2.0
+_SWEEP_CHANCE, _STUCK_AFTER, _DOUBT = 0.3, 4, 2.0
 _CURIOSITY, _PARSIMONY = 0.7, 0.01
 _LARGEST_ENUMERATION = 50_000
 _INTERVAL = 1.96
@@ -135,7 +135,7 @@ class Proposer:
         again = self._replicate()
         if again is not None:
             return again
-        pool = self._sweep() if self._exploring else None
+        pool = self._sweep() if self._exploring and self._stuck() else None
         if pool is None:
             pool = self._climb(self._score(candidates(self._codec, self._parents, self._rng)))
         found = self._first_free(pool)
@@ -147,6 +147,13 @@ class Proposer:
             )
         row, boots = found
         return self._explain(row, boots, self._ruled_out(pool, row))
+
+    def _stuck(self) -> bool:
+        """Whether the last few boots brought nothing better."""
+        if self._belief is None:
+            return False
+        best = self._belief.incumbent.seen.number
+        return sum(one.number > best for one in self._history.ended("good", "crash")) >= _STUCK_AFTER
 
     def _sweep(self) -> _Scored | None:
         """Single changes of the incumbent to what nothing near it has tried; None when all has been.

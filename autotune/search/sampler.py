@@ -23,7 +23,7 @@ from autotune.search.priors import earlier_observations, next_known_good
 from autotune.search.proposals import Judge, Proposal, Proposer, SpaceUsedUpError
 from autotune.search.space import SearchSpace
 
-_EXPLORE_EVERY = 3
+_EXPLORE_EVERY = 2
 
 Forbidden = Callable[[Settings], str | None]
 

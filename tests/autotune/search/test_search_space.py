@@ -109,7 +109,7 @@ def test_suggest_asks_only_for_what_counts() -> None:
 def test_settings_outside_the_space_are_refused_by_name() -> None:
     with pytest.raises(SpaceError, match=r"\[\[known_good\]\] 1: mem_fraction_static = 0\.5 is outside"):
         SPACE.check({"mem_fraction_static": 0.5}, where="[[known_good]] 1")
-    with pytest.raises(SpaceError, match="layuot is not in .space.; did you mean layout"):
+    with pytest.raises(SpaceError, match=r"layuot is not in \[space\]; did you mean layout"):
         SPACE.check({"layuot": "tp8"})
     with pytest.raises(SpaceError):
         SPACE.check({"mem_fraction_static": 0.855})
