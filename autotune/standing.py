@@ -24,6 +24,8 @@ OUTCOME_LABELS = {
     "interrupted": "interrupted",
 }
 """How trials ended, for people; outcomes as ``db.outcomes`` words them."""
+_RECENT_TRIALS = 50
+"""A night's pace is that of its newest trials, this many."""
 
 
 @dataclass(frozen=True)
@@ -94,5 +96,8 @@ def _seconds_left(rows: Sequence[TrialRow], run: RunRow, boots_left: int | None)
 
 
 def _seconds_a_trial(rows: Sequence[TrialRow]) -> float | None:
-    took = [seconds_between(row.started_at, row.ended_at) for row in rows if row.started_at and row.ended_at]
+    recent = rows[-_RECENT_TRIALS:]
+    took = [
+        seconds_between(row.started_at, row.ended_at) for row in recent if row.started_at and row.ended_at
+    ]
     return sum(took) / len(took) if took else None

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, Select, Table, and_, func, select
+from sqlalchemy import ColumnElement, Connection, Select, Table, and_, func, or_, select
 
 from db import optuna_tables, schema
 from db.outcomes import read_outcome
@@ -46,9 +46,10 @@ def runs(connection: Connection) -> list[RunRow]:
     return _rows(connection, RunRow, schema.runs, schema.runs.c.id)
 
 
-def trials(connection: Connection, *, with_results: bool = False) -> list[TrialRow]:
-    """All trials that began, in order; whole outcomes only when asked for."""
-    return _trials(connection, _trial_statement(with_results))
+def trials(connection: Connection, *, with_results: bool = False, first: int = 0) -> list[TrialRow]:
+    """Trials that began, in order, from number ``first`` on; whole outcomes only when asked for."""
+    statement = _trial_statement(with_results).where(optuna_tables.trials.c.number >= first)
+    return _trials(connection, statement)
 
 
 def trial(connection: Connection, number: int) -> TrialRow | None:
@@ -95,6 +96,16 @@ def stages(connection: Connection, number: int) -> list[StageRow]:
     return _rows(connection, StageRow, table, table.c.id, table.c.trial == number)
 
 
+def all_stages(connection: Connection) -> dict[int, list[StageRow]]:
+    """Stages of every trial, in order."""
+    table = schema.stages.c
+    statement = select(table.trial, table.boot, table.stage, table.at, table.seconds).order_by(table.id)
+    found: dict[int, list[StageRow]] = {}
+    for trial, *stage in connection.execute(statement):
+        found.setdefault(trial, []).append(StageRow(*stage))
+    return found
+
+
 def measurements(connection: Connection, number: int) -> list[Mapping[str, Any]]:
     """Levels that a trial has measured so far, lowest first (``trials.outcome.Measurement``)."""
     table = schema.measurements.c
@@ -127,6 +138,15 @@ def events(connection: Connection, *, number: int | None = None, after: int = 0)
     if number is not None:
         wanted.append(table.c.trial == number)
     return _rows(connection, EventRow, table, table.c.id, *wanted)
+
+
+def night_events(connection: Connection, last: int) -> list[EventRow]:
+    """The newest notices of the night, oldest first, without the warnings of single trials."""
+    table = schema.events
+    columns = [table.c[field.name] for field in fields(EventRow)]
+    wanted = or_(table.c.trial.is_(None), table.c.level != "warning")
+    statement = select(*columns).where(wanted).order_by(table.c.id.desc()).limit(last)
+    return [EventRow(*values) for values in connection.execute(statement)][::-1]
 
 
 def notes(connection: Connection) -> list[NoteRow]:

@@ -1,6 +1,8 @@
 """``python -m autotune.dashboard STUDY_DB_OR_STUDIES_FOLDER [--host H] [--port P]``.
 
-Prints the page's address on one line once it listens. A taken port gives way to the next free one.
+Prints the page's address on one line once it listens, and on the next a link with the token that lets a
+reader act, unless whoever started it gave the token (``autotune.dashboard.access.TOKEN_VARIABLE``) and so can
+print the link itself. A taken port gives way to the next free one.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from pathlib import Path
 
 import uvicorn
 
+from autotune.dashboard.access import Door, new_token, token_from_environment
 from autotune.dashboard.app import create_app
 
 DEFAULT_HOST = "127.0.0.1"
@@ -32,9 +35,14 @@ def main(arguments: list[str] | None = None) -> int:
     except (OSError, OverflowError) as error:
         print(f"the dashboard cannot listen on {options.host}, port {options.port}: {error}", file=sys.stderr)
         return 1
-    print(address(listener, options.host), flush=True)
+    given = token_from_environment()
+    door = Door(given or new_token(), options.host, [name.lower() for name in options.name])
+    home = address(listener, options.host)
+    print(home, flush=True)
+    if given is None:
+        print(f"to steer as well as to read: {home}?token={door.token}", flush=True)
     config = uvicorn.Config(
-        create_app(options.target, host=options.host),
+        create_app(options.target, door),
         log_level="warning",
         access_log=False,
         # Open event streams would otherwise hold up the end for ever.
@@ -69,6 +77,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 def address(listener: socket.socket, host: str) -> str:
     """Where a browser on this machine finds the page."""
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
     name = f"[{host}]" if ":" in host else host
     return f"http://{name}:{listener.getsockname()[1]}/"
 
@@ -78,6 +87,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("target", type=Path, help="a study.db, or a folder of studies")
     parser.add_argument("--host", default=DEFAULT_HOST)
     parser.add_argument("--port", type=int, default=DEFAULT_PORT)
+    parser.add_argument(
+        "--name", action="append", default=[], help="a further host name that the page answers to"
+    )
     return parser
 
 

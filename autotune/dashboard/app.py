@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
@@ -11,21 +13,23 @@ from fastapi import FastAPI, HTTPException, Request, Response
 from fastapi.responses import FileResponse, JSONResponse
 from starlette.staticfiles import StaticFiles
 
+from autotune.dashboard.access import Door, new_token
 from autotune.dashboard.library import Library, NoSuchStudyError
 from autotune.dashboard.pages import HERE, render
-from autotune.dashboard.routes import events, export, health, pages, studies, trials
-from autotune.dashboard.security import secure
+from autotune.dashboard.routes import entrance, events, export, health, pages, requests, studies, trials
+from autotune.dashboard.security import Gate
+from autotune.dashboard.watch import Watches
 from db.errors import StudyFileError
 
 _PLOTLY = Path(str(files("plotly") / "package_data" / "plotly.min.js"))
 _WEEK_S = 604_800
 
 
-def create_app(target: Path, *, host: str = "127.0.0.1") -> FastAPI:
+def create_app(target: Path, door: Door | None = None) -> FastAPI:
     """The dashboard of a study file, or of a folder of studies.
 
     Args:
-        host: Address that it will listen on.
+        door: Who may come in; left out, everybody on this machine may read and nobody may act.
     """
     library = Library(target)
 
@@ -38,18 +42,30 @@ def create_app(target: Path, *, host: str = "127.0.0.1") -> FastAPI:
         title="autotune", openapi_url="/api/openapi.json", docs_url=None, redoc_url=None, lifespan=lifespan
     )
     app.state.library = library
-    for resource in (studies, trials, export, events, health, pages):
+    app.state.watches = Watches()
+    app.state.door = door = door or Door(new_token())
+    for resource in (studies, trials, export, requests, events, health, entrance, pages):
         app.include_router(resource.router)
     app.add_api_route("/static/plotly.min.js", _plotly, include_in_schema=False)
     app.mount("/static", StaticFiles(directory=HERE / "static"), name="static")
     for kind in (HTTPException, StudyFileError, NoSuchStudyError):
         app.add_exception_handler(kind, _explain)
-    secure(app, host)
+    app.add_middleware(Gate, door=door)
     return app
 
 
-def _plotly() -> FileResponse:
-    return FileResponse(_PLOTLY, headers={"Cache-Control": f"max-age={_WEEK_S}"})
+def _plotly(request: Request) -> Response:
+    headers = {"Cache-Control": f"max-age={_WEEK_S}", "Vary": "Accept-Encoding"}
+    if "gzip" not in request.headers.get("accept-encoding", ""):
+        return FileResponse(_PLOTLY, headers=headers)
+    headers["Content-Encoding"] = "gzip"
+    return Response(_packed_plotly(), media_type="text/javascript", headers=headers)
+
+
+@cache
+def _packed_plotly() -> bytes:
+    """A third of its 4 MB: what counts over a tunnel or a phone."""
+    return gzip.compress(_PLOTLY.read_bytes(), compresslevel=6)
 
 
 def _explain(request: Request, error: Exception) -> Response:

@@ -27,6 +27,8 @@ _templates.env.filters.update(
     setting=wording.setting,
     times=wording.times,
     shell=wording.shell,
+    evidence=wording.evidence,
+    request_words=wording.request_words,
     streams=streams,
 )
 _templates.env.globals.update(
@@ -39,6 +41,12 @@ _templates.env.globals.update(
 
 def render(request: Request, template: str, context: Mapping[str, Any], status: int = 200) -> Response:
     """A page; everything in ``context`` is escaped."""
-    response = _templates.TemplateResponse(request, template, dict(context), status_code=status)
+    shown = {"may_act": request.state.may_act, **context}
+    response = _templates.TemplateResponse(request, template, shown, status_code=status)
     response.headers["Cache-Control"] = "no-store"
     return response
+
+
+def rendered(template: str, **context: Any) -> str:
+    """A part of a page as markup; everything in ``context`` is escaped."""
+    return _templates.env.get_template(template).render(**context)

@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection
 
-from autotune.study_view import StudyView, read_study
+from autotune.study_view import StudyReading, StudyView
 from autotune.verdict import Verdict
 from db import queries
-from db.rows import EventRow, GpuSampleRow, ProgressRow, RunRow, StageRow, TrialRow
+from db.rows import (
+    EventRow,
+    GpuSampleRow,
+    NoteRow,
+    ProgressRow,
+    RequestRow,
+    RunRow,
+    StageRow,
+    TrialRow,
+)
 
 _NEWEST_EVENTS = 200
+_NEWEST_REQUESTS = 20
 
 
 @dataclass(frozen=True)
@@ -43,8 +53,9 @@ class Snapshot:
     boots: int
     live: LiveTrial | None
     events: Sequence[EventRow]
+    requests: Sequence[RequestRow]
+    notes: Sequence[NoteRow]
     caveat: str | None
-    _verdicts: dict[int, Verdict] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def last_run(self) -> RunRow | None:
@@ -56,21 +67,21 @@ class Snapshot:
 
     def verdict(self, level: int) -> Verdict:
         """Who won at a level."""
-        if level not in self._verdicts:
-            self._verdicts[level] = self.study.verdict(level)
-        return self._verdicts[level]
+        return self.study.verdict(level)
 
     def row(self, number: int) -> TrialRow | None:
-        return next((row for row in self.study.rows if row.number == number), None)
+        return self.study.row(number)
 
 
-def take_snapshot(connection: Connection, generation: int, caveat: str | None) -> Snapshot:
-    """Read a study.
+def take_snapshot(
+    connection: Connection, reading: StudyReading, generation: int, caveat: str | None
+) -> Snapshot:
+    """Read what has changed about a study.
 
     Raises:
         StudyFileError: If its first run is still setting it up.
     """
-    study = read_study(connection)
+    study = reading.read(connection)
     running = next((row for row in reversed(study.rows) if not row.is_told and row.outcome is None), None)
     return Snapshot(
         generation=generation,
@@ -78,14 +89,11 @@ def take_snapshot(connection: Connection, generation: int, caveat: str | None) -
         runs=queries.runs(connection),
         boots=queries.boot_count(connection),
         live=_live(connection, running) if running else None,
-        events=_of_the_night(queries.events(connection))[-_NEWEST_EVENTS:],
+        events=queries.night_events(connection, last=_NEWEST_EVENTS),
+        requests=queries.requests(connection)[-_NEWEST_REQUESTS:],
+        notes=queries.notes(connection),
         caveat=caveat,
     )
-
-
-def _of_the_night(events: Sequence[EventRow]) -> Sequence[EventRow]:
-    """Without the warnings of single trials, which stand on the trial's own page."""
-    return [event for event in events if event.trial is None or event.level != "warning"]
 
 
 def _live(connection: Connection, row: TrialRow) -> LiveTrial:

@@ -12,11 +12,15 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from autotune.dashboard.snapshot import Snapshot, take_snapshot
+from autotune.study_view import StudyReading, StudyView
 from db.engine import StudyReader, data_version, open_reader
 from db.errors import StudyFileError
 
 CHECK_INTERVAL_S = 0.25
 """However many clients poll, the file is asked for changes this often at most, s."""
+
+MOST_KEPT = 64
+"""Answers kept at most: a reader who asks for everything in turn must not fill the memory."""
 
 Value = TypeVar("Value")
 
@@ -55,6 +59,9 @@ class StudySource:
         self._handle: _Handle | None = None
         self._snapshot: Snapshot | None = None
         self._details: dict[Hashable, Any] = {}
+        self._kept: dict[Hashable, tuple[StudyView, Any]] = {}
+        self._workshops: dict[Hashable, Any] = {}
+        self._reading = StudyReading()
         self._generation = 0
         self._checked = 0.0
 
@@ -80,11 +87,29 @@ class StudySource:
         with self._lock:
             return self._guarded(lambda: self._detail(key, read))
 
+    def lasting(self, key: Hashable, read: Callable[[StudyView, Connection], Value]) -> Value:
+        """Something about the study's trials, kept under ``key`` until one of them changes.
+
+        Raises:
+            StudyFileError: If the file cannot be read now.
+        """
+        with self._lock:
+            return self._guarded(lambda: self._lasting(key, read))
+
+    def workshop(self, key: Hashable, make: Callable[[], Value]) -> Value:
+        """Something that makes pieces of the page and remembers what it made; kept as long as the study."""
+        with self._lock:
+            if key not in self._workshops:
+                self._workshops[key] = make()
+            made: Value = self._workshops[key]
+            return made
+
     def close(self) -> None:
         with self._lock:
             if self._handle is not None:
                 self._handle.close()
             self._handle = self._snapshot = None
+            self._reading = StudyReading()
 
     def _guarded(self, read: Callable[[], Value]) -> Value:
         try:
@@ -99,9 +124,20 @@ class StudySource:
     def _detail(self, key: Hashable, read: Callable[[Connection], Value]) -> Value:
         self._current()
         if key not in self._details:
+            _make_room(self._details)
             with self._open().reader.connect() as connection:
                 self._details[key] = read(connection)
         value: Value = self._details[key]
+        return value
+
+    def _lasting(self, key: Hashable, read: Callable[[StudyView, Connection], Value]) -> Value:
+        study = self._current().study
+        kept = self._kept.get(key)
+        if kept is None or kept[0] is not study:
+            _make_room(self._kept)
+            with self._open().reader.connect() as connection:
+                kept = self._kept[key] = (study, read(study, connection))
+        value: Value = kept[1]
         return value
 
     def _current(self) -> Snapshot:
@@ -109,7 +145,9 @@ class StudySource:
             self._generation += 1
             self._details.clear()
             handle = self._open()
-            self._snapshot = take_snapshot(handle.connection, self._generation, handle.reader.caveat)
+            self._snapshot = take_snapshot(
+                handle.connection, self._reading, self._generation, handle.reader.caveat
+            )
         return self._snapshot
 
     def _is_stale(self) -> bool:
@@ -126,3 +164,8 @@ class StudySource:
         if self._handle is None:
             self._handle = _Handle(self.path)
         return self._handle
+
+
+def _make_room(answers: dict[Hashable, Any]) -> None:
+    while len(answers) >= MOST_KEPT:
+        del answers[next(iter(answers))]

@@ -11,8 +11,8 @@ from autotune.moments import seconds_between
 from autotune.standing import standing
 
 
-def study_summary_json(name: str, snapshot: Snapshot) -> dict[str, Any]:
-    """One line of the list of studies."""
+def study_summary_json(name: str, snapshot: Snapshot, level: int | None = None) -> dict[str, Any]:
+    """One line of the list of studies; ``best`` at a level, left out the main one."""
     card = snapshot.study.card
     stands = standing(snapshot.study.rows, snapshot.last_run, snapshot.boots)
     state = stands.state
@@ -25,17 +25,17 @@ def study_summary_json(name: str, snapshot: Snapshot) -> dict[str, Any]:
         "created_at": card.created_at,
         "main_level": snapshot.main_level,
         "trials": dict(stands.counts),
-        "best": best_json(snapshot, snapshot.main_level),
-        "plan": stands.plan_json(),
+        "best": best_json(snapshot, snapshot.main_level if level is None else level),
+        "plan": {**stands.plan_json(), "finals_boots": _finals_boots(snapshot)},
         "running": snapshot.live.row.number if snapshot.live and state.word != "died" else None,
         "caveat": snapshot.caveat,
     }
 
 
-def study_json(name: str, snapshot: Snapshot) -> dict[str, Any]:
-    """The whole study page."""
+def study_json(name: str, snapshot: Snapshot, level: int | None = None) -> dict[str, Any]:
+    """The whole study page, at a level; left out, the main one."""
     card = snapshot.study.card
-    summary = study_summary_json(name, snapshot)
+    summary = study_summary_json(name, snapshot, level)
     is_live = summary["running"] is not None and snapshot.live is not None
     return {
         **summary,
@@ -47,6 +47,8 @@ def study_json(name: str, snapshot: Snapshot) -> dict[str, Any]:
         "runs": [asdict(run) for run in snapshot.runs],
         "running": _live_json(snapshot.live) if is_live and snapshot.live else None,
         "events": [asdict(event) for event in snapshot.events],
+        "requests": [asdict(request) for request in snapshot.requests],
+        "notes": [asdict(note) for note in snapshot.notes if note.trial is None],
     }
 
 
@@ -62,6 +64,12 @@ def best_json(snapshot: Snapshot, level: int) -> dict[str, Any]:
         "baseline_settings": dict(baseline.settings or {}) if baseline else None,
         "changes": changes(baseline.settings, settings) if baseline and settings is not None else None,
     }
+
+
+def _finals_boots(snapshot: Snapshot) -> dict[str, int | None]:
+    """Boots of the finals: planned (None: chosen by the night's length) and done."""
+    planned = (snapshot.study.card.spec.get("finals") or {}).get("boots")
+    return {"planned": planned, "done": sum(row.role == "final" for row in snapshot.study.rows)}
 
 
 def _live_json(live: LiveTrial) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from sqlalchemy import Connection
 
 from autotune.dashboard.snapshot import Snapshot
 from autotune.moments import seconds_between
+from autotune.study_view import StudyView
 from autotune.trial_view import TrialView
 from db import queries
 from db.rows import StageRow, TrialRow
@@ -18,22 +19,29 @@ from trials.settings import SettingValue
 RUNNING = "running"
 
 
-def trial_json(snapshot: Snapshot, row: TrialRow, view: TrialView) -> dict[str, Any]:
-    """One line of the trial table."""
+def trial_json(
+    study: StudyView,
+    row: TrialRow,
+    view: TrialView,
+    level: int,
+    baseline: Mapping[str, SettingValue] | None,
+) -> dict[str, Any]:
+    """One line of the trial table, with the throughput at a level."""
     result = row.result or {}
+    measured = view.at(level)
     return {
         "number": row.number,
         "state": row.state,
         "outcome": row.outcome or (RUNNING if not row.is_told else None),
         "role": row.role,
         "replicate_of": row.replicate_of,
-        "simulated": snapshot.study.card.simulated,
-        "level": snapshot.main_level,
-        "tok_s": row.tok_s,
-        "tok_s_ci95": _interval(row),
+        "simulated": study.card.simulated,
+        "level": level,
+        "tok_s": measured.decode_tok_s if measured else None,
+        "tok_s_ci95": list(measured.decode_tok_s_ci95) if measured and measured.decode_tok_s_ci95 else None,
         "settings": dict(row.settings or {}),
         "ran": dict(view.ran),
-        "changes": changes(_baseline_settings(snapshot), row.settings or {}),
+        "changes": changes(baseline, row.settings or {}),
         "failure": _short_failure(row),
         "suspect": view.suspect,
         "proposal": row.proposal,
@@ -44,21 +52,16 @@ def trial_json(snapshot: Snapshot, row: TrialRow, view: TrialView) -> dict[str, 
     }
 
 
-def trials_json(snapshot: Snapshot) -> list[dict[str, Any]]:
-    """The trial table, in order."""
-    pairs = zip(snapshot.study.rows, snapshot.study.trials, strict=True)
-    return [trial_json(snapshot, row, view) for row, view in pairs]
-
-
 def trial_detail_json(snapshot: Snapshot, connection: Connection, number: int) -> dict[str, Any] | None:
     """All that is known about a trial, None when there is no such trial."""
-    place = next((i for i, row in enumerate(snapshot.study.rows) if row.number == number), None)
+    study = snapshot.study
+    place = study.places.get(number)
     if place is None:
         return None
-    row, view = snapshot.study.rows[place], snapshot.study.trials[place]
+    row, view = study.rows[place], study.trials[place]
     result = row.result or {}
     return {
-        **trial_json(snapshot, row, view),
+        **trial_json(study, row, view, snapshot.main_level, baseline_settings(study)),
         "failure": result.get("failure"),
         "measurements": result.get("measurements") or queries.measurements(connection, number),
         "progress": _progress(connection, row),
@@ -68,7 +71,9 @@ def trial_detail_json(snapshot: Snapshot, connection: Connection, number: int) -
         "stages": stages_json(queries.stages(connection, number), row),
         "starts": [asdict(boot) for boot in queries.boots(connection, number)],
         "events": [asdict(event) for event in queries.events(connection, number=number)],
-        "notes": [asdict(note) for note in queries.notes(connection) if note.trial == number],
+        "notes": [asdict(note) for note in snapshot.notes if note.trial == number],
+        "parent_changes": _parent_changes(study, row),
+        "replicates": [one.number for one in study.trials if one.asked == view.asked and one is not view],
         **_neighbours(snapshot, place),
     }
 
@@ -95,16 +100,17 @@ def changes(
     }
 
 
-def _baseline_settings(snapshot: Snapshot) -> Mapping[str, SettingValue] | None:
-    number = snapshot.verdict(snapshot.main_level).baseline
-    row = snapshot.row(number) if number is not None else None
+def baseline_settings(study: StudyView) -> Mapping[str, SettingValue] | None:
+    """Settings of the trial that everything is compared with, None without one."""
+    number = study.verdict().baseline
+    row = study.row(number) if number is not None else None
     return row.settings if row else None
 
 
-def _interval(row: TrialRow) -> list[float] | None:
-    if row.tok_s_low is None or row.tok_s_high is None:
-        return None
-    return [row.tok_s_low, row.tok_s_high]
+def _parent_changes(study: StudyView, row: TrialRow) -> dict[str, list[SettingValue | None]] | None:
+    """How a trial differs from the one that it was derived from, None without one."""
+    parent = study.row((row.proposal or {}).get("parent", -1))
+    return changes(parent.settings, row.settings or {}) if parent and parent.settings is not None else None
 
 
 def _short_failure(row: TrialRow) -> dict[str, Any] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -9,6 +10,7 @@ from typing import Any
 
 NOTHING = "–"
 _MINUTE, _HOUR = 60, 3600
+_EVIDENCE_LINE = re.compile(r"(?:line )?(?P<number>\d+): (?P<text>.*)", re.DOTALL)
 
 STATE_LABELS = {
     "new": "not begun",
@@ -71,3 +73,22 @@ def shell(start: Mapping[str, Any]) -> str:
 def times(ratio: float | None) -> str:
     """A speed-up."""
     return NOTHING if ratio is None else f"{ratio:.2f}×"
+
+
+def evidence(line: str) -> tuple[int | None, str]:
+    """A line of evidence as the number of its line in the log, None without one, and its text."""
+    found = _EVIDENCE_LINE.match(line)
+    return (int(found["number"]), found["text"]) if found else (None, line)
+
+
+def request_words(request: Mapping[str, Any]) -> str:
+    """What somebody asked for, as a sentence begins."""
+    payload = request["payload"]
+    if request["kind"] == "try_settings":
+        tried = ", ".join(f"{name} {setting(value)}" for name, value in payload["settings"].items())
+        return f"Try {tried}"
+    if request["kind"] == "pin_baseline":
+        return f"Trial {payload['trial']} is the baseline"
+    if request["kind"] == "note":
+        return "A note" if payload["trial"] is None else f"A note on trial {payload['trial']}"
+    return {"stop_after_trial": "Stop after the running trial", "stop_now": "Stop now"}[request["kind"]]

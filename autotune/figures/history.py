@@ -1,80 +1,41 @@
-"""Every picture as a Plotly figure in plain JSON: ``{"data": [...], "layout": {...}}``.
-
-Pure functions of plain data; only SVG trace types, so that a picture prints and needs no WebGL. Colours of
-text, grid and background are the page's (light or dark); colours of data are close to those of Okabe and
-Ito, which the colour-blind can tell apart, and every kind has a symbol of its own as well.
-"""
+"""The optimisation history: every trial in order, the best so far, crashes on a lane of their own."""
 
 from __future__ import annotations
 
 import html
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeAlias
 
-Figure: TypeAlias = dict[str, Any]
-Trace: TypeAlias = dict[str, Any]
-
-BLUE, ORANGE, GREEN, RED = "#1F84C9", "#E69F00", "#009E73", "#D55E00"
-PURPLE, SKY, GREY, YELLOW = "#CC79A7", "#56B4E9", "#8a8f98", "#B8A500"
-
-FAILURE_MARKS: dict[str, tuple[str, str]] = {
-    "kv_pool_too_small": (SKY, "triangle-up"),
-    "oom_kv_pool": (ORANGE, "triangle-down"),
-    "oom_graph_capture": (ORANGE, "x"),
-    "oom_runtime": (ORANGE, "square"),
-    "oom_weights": (ORANGE, "diamond"),
-    "oom_host": (ORANGE, "star"),
-    "unsupported_kernel": (PURPLE, "cross"),
-    "kernel_fault": (RED, "x"),
-    "communication": (RED, "cross"),
-    "invalid_settings": (YELLOW, "square"),
-    "hang": (BLUE, "hourglass"),
-    "wrong_output": (GREEN, "x"),
-    "environment": (GREY, "x"),
-    "model": (GREY, "square"),
-    "unknown": (GREY, "circle"),
-}
-"""Colour and symbol of each kind of failure (``trials.outcome.FailureKind``)."""
+from autotune.figures.marks import (
+    BLUE,
+    FAILURE_MARKS,
+    GREEN,
+    GREY,
+    Figure,
+    Trace,
+    axis,
+    figure,
+    throughput_unit,
+)
+from autotune.figures.points import Point
 
 _ROLE_SYMBOLS = {"baseline": "diamond", "final": "star", "canary": "triangle-up"}
 
 
-@dataclass(frozen=True)
-class HistoryPoint:
-    """One trial in the history.
-
-    Attributes:
-        outcome: As ``db.outcomes`` words it, or "running".
-        tok_s: tok/s at the level of the picture, None where none was measured.
-        ci95: Its 95 % interval, tok/s.
-        failure: Kind of the failure, None without one.
-        text: What a reader sees when pointing at it.
-    """
-
-    number: int
-    role: str
-    outcome: str
-    tok_s: float | None
-    ci95: tuple[float, float] | None
-    failure: str | None
-    text: str
-
-
-def history(points: Sequence[HistoryPoint], level: int, *, simulated: bool) -> Figure:
+def history(points: Sequence[Point], level: int, *, simulated: bool) -> Figure:
     """Every trial in order: throughput with intervals, the best so far, crashes on a lane of their own."""
-    worked = [point for point in points if point.outcome == "completed" and point.tok_s is not None]
+    worked = [point for point in points if point.worked]
     stopped = [point for point in points if point.outcome == "stopped" and point.tok_s is not None]
     failed = [point for point in points if point.failure is not None]
     traces = [_best_so_far(worked, points), _worked(worked), _stopped(stopped), *_crashes(failed)]
-    return {
-        "data": [trace for trace in traces if trace["x"]],
-        "layout": {
-            "xaxis": {"title": {"text": "trial"}, "zeroline": False, "anchor": "y2"},
-            "yaxis": {
-                "title": {"text": f"tok/s, {streams(level)}{_simulated(simulated)}"},
-                "domain": [0.2, 1],
-            },
+    name = throughput_unit(level, simulated)
+    return figure(
+        "History",
+        "Every trial in order with its 95 % interval; the line is the best so far; crashes have a lane of"
+        " their own below.",
+        [trace for trace in traces if trace["x"]],
+        {
+            "xaxis": axis("trial", anchor="y2"),
+            "yaxis": axis(name, domain=[0.2, 1]),
             "yaxis2": {
                 "domain": [0, 0.12],
                 "range": [-1, 1],
@@ -83,49 +44,23 @@ def history(points: Sequence[HistoryPoint], level: int, *, simulated: bool) -> F
                 "tickvals": [0],
                 "ticktext": ["failed"],
             },
-            "hovermode": "closest",
-            "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom"},
         },
-    }
-
-
-def gpu_memory(moments: Sequence[float], used_gib: dict[int, Sequence[float]], *, simulated: bool) -> Figure:
-    """Memory in use on each card of a trial.
-
-    Args:
-        moments: Seconds since the trial's start.
-        used_gib: GiB by number of the card, one value a moment.
-    """
-    return {
-        "data": [
-            {
-                "type": "scatter",
-                "mode": "lines",
-                "name": f"GPU {card}",
-                "x": list(moments),
-                "y": list(values),
-                "line": {"width": 1.5},
-            }
-            for card, values in used_gib.items()
+        ["trial", "outcome", name, "from", "to", "failure"],
+        [
+            (
+                point.number,
+                point.outcome,
+                point.tok_s,
+                point.ci95[0] if point.ci95 else None,
+                point.ci95[1] if point.ci95 else None,
+                point.failure,
+            )
+            for point in points
         ],
-        "layout": {
-            "xaxis": {"title": {"text": "s since the trial's start"}, "zeroline": False},
-            "yaxis": {"title": {"text": f"in use, GiB{_simulated(simulated)}"}, "rangemode": "tozero"},
-            "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom"},
-        },
-    }
+    )
 
 
-def streams(level: int) -> str:
-    """A load level in words."""
-    return "1 stream" if level == 1 else f"{level} streams"
-
-
-def _simulated(simulated: bool) -> str:
-    return " (simulated)" if simulated else ""
-
-
-def _best_so_far(worked: Sequence[HistoryPoint], points: Sequence[HistoryPoint]) -> Trace:
+def _best_so_far(worked: Sequence[Point], points: Sequence[Point]) -> Trace:
     xs: list[int] = []
     ys: list[float] = []
     for point in worked:
@@ -146,7 +81,7 @@ def _best_so_far(worked: Sequence[HistoryPoint], points: Sequence[HistoryPoint])
     }
 
 
-def _worked(points: Sequence[HistoryPoint]) -> Trace:
+def _worked(points: Sequence[Point]) -> Trace:
     trace = _markers("worked", points, BLUE, [_ROLE_SYMBOLS.get(point.role, "circle") for point in points])
     tops = [point.ci95[1] - (point.tok_s or 0.0) if point.ci95 else 0.0 for point in points]
     bottoms = [(point.tok_s or 0.0) - point.ci95[0] if point.ci95 else 0.0 for point in points]
@@ -161,12 +96,12 @@ def _worked(points: Sequence[HistoryPoint]) -> Trace:
     return trace
 
 
-def _stopped(points: Sequence[HistoryPoint]) -> Trace:
+def _stopped(points: Sequence[Point]) -> Trace:
     return _markers("stopped early", points, GREY, ["circle-open"] * len(points))
 
 
-def _crashes(points: Iterable[HistoryPoint]) -> list[Trace]:
-    by_kind: dict[str, list[HistoryPoint]] = {}
+def _crashes(points: Iterable[Point]) -> list[Trace]:
+    by_kind: dict[str, list[Point]] = {}
     for point in points:
         by_kind.setdefault(point.failure or "unknown", []).append(point)
     traces = []
@@ -177,7 +112,7 @@ def _crashes(points: Iterable[HistoryPoint]) -> list[Trace]:
     return traces
 
 
-def _markers(name: str, points: Sequence[HistoryPoint], colour: str, symbols: Sequence[str]) -> Trace:
+def _markers(name: str, points: Sequence[Point], colour: str, symbols: Sequence[str]) -> Trace:
     return {
         "type": "scatter",
         "mode": "markers",

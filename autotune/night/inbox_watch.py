@@ -12,8 +12,9 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from autotune.night.agenda import Wish
 from autotune.night.stop_requests import StopRequests
-from autotune.search import SearchSpace, SpaceError
+from autotune.search import SearchSpace
 from autotune.trial_view import TrialView
+from autotune.wishes import refusal
 from db import inbox
 from db.errors import StudyFileError
 from db.journal import Journal
@@ -78,11 +79,11 @@ def open_wishes(
         if request.kind != "try_settings":
             continue
         settings = space.active(request.payload["settings"])
-        refusal = _refusal(settings, tried, space, forbidden)
-        if refusal is None:
+        sentence = refusal(settings, tried, space, forbidden)
+        if sentence is None:
             wishes.append(Wish(request.id, settings))
         else:
-            inbox.answer(journal.engine, request, refusal)
+            inbox.answer(journal.engine, request, sentence)
     return wishes
 
 
@@ -91,20 +92,3 @@ def grant(journal: Journal, wish: int, number: int) -> None:
     for request in inbox.waiting(journal.engine):
         if request.id == wish:
             inbox.answer(journal.engine, request, f"trial {number} runs them")
-
-
-def _refusal(
-    settings: Mapping[str, Any],
-    tried: Mapping[Any, int],
-    space: SearchSpace,
-    forbidden: Callable[[Mapping[str, Any]], str | None],
-) -> str | None:
-    try:
-        checked = space.check(settings)
-    except SpaceError as error:
-        return str(error)
-    if missing := space.missing(checked):
-        return f"{missing[0]} is missing; name every setting of the space"
-    if (key := space.canonical(checked)) in tried:
-        return f"trial {tried[key]} has run them already"
-    return forbidden(checked)
