@@ -18,8 +18,9 @@ from autotune.cli.output import out, say, say_error
 from autotune.cli.plain_lines import PlainLines
 from autotune.cli.results import show_best
 from autotune.export.from_study import NothingToExportError
+from autotune.night.lasting_page import page_of_run
 from autotune.night.loop import NightResult
-from autotune.night.page import PageError, page
+from autotune.night.page import PageError
 from autotune.night.reporter import Reporter
 from autotune.night.session import run_night
 from autotune.presets import preset
@@ -76,7 +77,7 @@ def demo(once: OnceOption = False, studies: StudiesOption = None) -> None:
 def _open_page(stack: ExitStack, spec: StudySpec, folder: Path, reporter: Reporter) -> str | None:
     """Keep the dashboard up as long as ``stack``, longer than the night; it goes on without one."""
     try:
-        url = stack.enter_context(page(folder, spec.dashboard))
+        url = stack.enter_context(page_of_run(folder, spec.dashboard))
     except PageError as error:
         reporter.notice(str(error))
         return None

@@ -1,7 +1,7 @@
-"""The page of a night that runs by itself: it outlives the night, and is ended only when somebody asks.
+"""Pages that outlive who put them up: one that was left running on purpose, and that of a runner which died.
 
-Who put it up has ended long before, so its process stands in the study's folder, with the moment it began: a
-pid alone may be another process by then.
+The process stands in the study's folder, with the moment it began: a pid alone may be another process by then.
+A dead runner's page stays up, so that it can be seen there that it died, until the next run takes it over.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 import signal
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -19,6 +21,9 @@ from autotune.spec import DashboardSection
 from trials.process_table import OsProcess, look_up
 
 RECORD = "page.json"
+"""The page that stays until somebody asks for its end."""
+RUN_RECORD = "run-page.json"
+"""The page that ends with its run."""
 _ENDS_WITHIN_S = 5.0
 
 
@@ -45,44 +50,61 @@ class LastingPage:
         return now if is_it and now is not None and not now.dead else None
 
 
-def lasting_page(folder: Path) -> LastingPage | None:
+@contextmanager
+def page_of_run(folder: Path, where: DashboardSection) -> Iterator[str]:
+    """Serve the studies beside ``folder`` while the block runs.
+
+    Yields:
+        The study's address. The port is the next free one if the wanted one is taken.
+
+    Raises:
+        PageError: If it does not come up.
+    """
+    opened = open_lasting_page(folder, where, RUN_RECORD)
+    try:
+        yield opened.url
+    finally:
+        end_lasting_page(folder, RUN_RECORD)
+
+
+def lasting_page(folder: Path, record: str = RECORD) -> LastingPage | None:
     """The page that was left running for a study, None when there is none."""
     try:
-        written = LastingPage(**json.loads((folder / RECORD).read_text(encoding="utf-8")))
+        written = LastingPage(**json.loads((folder / record).read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):
         return None
     return written if written.process is not None else None
 
 
-def open_lasting_page(folder: Path, where: DashboardSection) -> LastingPage:
+def open_lasting_page(folder: Path, where: DashboardSection, record: str = RECORD) -> LastingPage:
     """Put up a study's page and leave it running; one that is up and answers is kept.
 
     Raises:
         PageError: If it does not come up.
     """
-    known = lasting_page(folder)
+    known = lasting_page(folder, record)
     if known is not None and answers(_root(known.url)):
         return known
-    end_lasting_page(folder)
+    end_lasting_page(folder, record)
     process, url = put_up(folder, where)
     now = look_up(process.pid)
     opened = LastingPage(process.pid, now.started if now else 0, boot_id(), url)
-    (folder / RECORD).write_text(json.dumps(asdict(opened)), encoding="utf-8")
+    (folder / record).write_text(json.dumps(asdict(opened)), encoding="utf-8")
     return opened
 
 
-def end_lasting_page(folder: Path) -> LastingPage | None:
+def end_lasting_page(folder: Path, record: str = RECORD) -> LastingPage | None:
     """End the page that was left running.
 
     Returns:
         It, or None when there was none.
     """
-    page = lasting_page(folder)
+    page = lasting_page(folder, record)
     for ask in (signal.SIGTERM, signal.SIGKILL):
         if page is not None and page.process is not None:
             page.process.send(ask)
             _wait_for_end(page)
-    (folder / RECORD).unlink(missing_ok=True)
+    (folder / record).unlink(missing_ok=True)
     return page
 
 

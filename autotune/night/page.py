@@ -6,8 +6,6 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
@@ -23,23 +21,6 @@ _LOG = "dashboard.log"
 
 class PageError(RuntimeError):
     """The dashboard did not come up; the night goes on without it."""
-
-
-@contextmanager
-def page(folder: Path, where: DashboardSection) -> Iterator[str]:
-    """Serve the studies beside ``folder`` while the block runs.
-
-    Yields:
-        The study's address. The port is the next free one if the wanted one is taken.
-
-    Raises:
-        PageError: If it does not come up.
-    """
-    process, url = put_up(folder, where)
-    try:
-        yield url
-    finally:
-        _end(process)
 
 
 def put_up(folder: Path, where: DashboardSection) -> tuple[subprocess.Popen[bytes], str]:

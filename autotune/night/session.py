@@ -18,10 +18,11 @@ from autotune.night.disk_room import DiskRoom
 from autotune.night.ending import run_to_end
 from autotune.night.finals import Finals
 from autotune.night.inbox_watch import InboxWatch, open_wishes
+from autotune.night.lasting_page import page_of_run
 from autotune.night.lock import Holder, RunnerLock
 from autotune.night.loop import FAILED, Night, NightResult
 from autotune.night.opening import STUDY_FILE, Forbidden, describe, open_book
-from autotune.night.page import PageError, page
+from autotune.night.page import PageError
 from autotune.night.plans import Plans, cache_folder
 from autotune.night.preflight import preflight
 from autotune.night.recovery import Recovery
@@ -92,7 +93,7 @@ def _page(spec: StudySpec, folder: Path, reporter: Reporter) -> Iterator[None]:
     """The study's page, if it comes up: a night never fails for want of it."""
     with ExitStack() as stack:
         try:
-            reporter.page(stack.enter_context(page(folder, spec.dashboard)))
+            reporter.page(stack.enter_context(page_of_run(folder, spec.dashboard)))
         except PageError as error:
             reporter.notice(str(error))
         yield
