@@ -1,6 +1,6 @@
 """Pages that outlive who put them up: one that was left running on purpose, and that of a runner which died.
 
-The process stands in the study's folder, with the moment it began: a pid alone may be another process by then.
+The process stands in the study's folder, with the moment it began: a pid alone may be another's by then.
 A dead runner's page stays up, so that it can be seen there that it died, until the next run takes it over.
 """
 
@@ -86,11 +86,14 @@ def open_lasting_page(folder: Path, where: DashboardSection, record: str = RECOR
     if known is not None and answers(_root(known.url)):
         return known
     end_lasting_page(folder, record)
-    process, url = put_up(folder, where)
-    now = look_up(process.pid)
-    opened = LastingPage(process.pid, now.started if now else 0, boot_id(), url)
-    (folder / record).write_text(json.dumps(asdict(opened)), encoding="utf-8")
-    return opened
+    return put_up(folder, where, lambda pid, url: _write_down(folder / record, pid, url))
+
+
+def _write_down(record: Path, pid: int, url: str) -> LastingPage:
+    now = look_up(pid)
+    begun = LastingPage(pid, now.started if now else 0, boot_id(), url)
+    record.write_text(json.dumps(asdict(begun)), encoding="utf-8")
+    return begun
 
 
 def end_lasting_page(folder: Path, record: str = RECORD) -> LastingPage | None:

@@ -6,7 +6,9 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 import httpx
 
@@ -19,15 +21,22 @@ _ENDS_WITHIN_S = 5.0
 _LOG = "dashboard.log"
 
 
+Begun = TypeVar("Begun")
+
+
 class PageError(RuntimeError):
     """The dashboard did not come up; the night goes on without it."""
 
 
-def put_up(folder: Path, where: DashboardSection) -> tuple[subprocess.Popen[bytes], str]:
+def put_up(folder: Path, where: DashboardSection, begun: Callable[[int, str], Begun]) -> Begun:
     """Start a dashboard that outlives the caller.
 
+    Args:
+        begun: Told its pid and the study's address before it is up: a caller that dies meanwhile has left a
+            note of it.
+
     Returns:
-        Its process and the study's address.
+        What ``begun`` made of that.
 
     Raises:
         PageError: If it does not come up.
@@ -35,14 +44,15 @@ def put_up(folder: Path, where: DashboardSection) -> tuple[subprocess.Popen[byte
     port = free_port(where.host, where.port)
     command = [sys.executable, "-m", "autotune.dashboard", str(folder.parent.absolute())]
     command += ["--host", where.host, "--port", str(port)]
-    process = spawn_detached(command, folder / _LOG)
     address = f"http://{_dialable(where.host)}:{port}"
+    process = spawn_detached(command, folder / _LOG)
     try:
+        noted = begun(process.pid, f"{address}/studies/{folder.name}")
         _wait_until_up(process, address, folder / _LOG)
     except BaseException:
         _end(process)
         raise
-    return process, f"{address}/studies/{folder.name}"
+    return noted
 
 
 def free_port(host: str, wanted: int) -> int:
