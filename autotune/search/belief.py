@@ -20,6 +20,7 @@ _USUAL_NOISE, _USUAL_SPREAD = 0.02, 0.3
 
 _GUESSES = 2
 _WARP = 2.0
+_FARTHEST = 20.0
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ class Belief:
         """Back from the model's scale to a score."""
         gap = self._best - score
         reach = _WARP * self.noise.spread
-        return self._best - (reach * float(np.expm1(gap / reach)) if gap > 0 else gap)
+        return self._best - (reach * float(np.expm1(min(gap / reach, _FARTHEST))) if gap > 0 else gap)
 
     def _warp(self, scores: Matrix) -> Matrix:
         """Press together what lies far below the best: how bad a bad boot was matters little."""

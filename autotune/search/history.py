@@ -26,6 +26,11 @@ STAGES = (
     "check",
     "stop",
 )
+_LARGEST_LOG = 700.0
+
+_SPREAD = 1e3
+"""Values further apart than this factor are compared as they are, not by their logarithms."""
+
 PASSED_ALL = len(STAGES)
 STAGE_UNKNOWN = STAGES.index("stop")
 
@@ -108,7 +113,7 @@ class History:
     Attributes:
         observations: In the order of their trials, knowledge from elsewhere first.
         taken: Canonical keys that are not to be proposed again, with the trial's number.
-        logarithmic: Whether scores are logs (all values above zero).
+        logarithmic: Whether scores are logs (all values above zero, within three orders of magnitude).
         sign: 1 when maximising, -1 when minimising.
         replaced: (setting, asked value) that the server always replaced, with the value it used.
     """
@@ -124,7 +129,7 @@ class History:
 
     def value_of(self, score: float) -> float:
         """Back from a score to the objective's unit."""
-        return math.exp(self.sign * score) if self.logarithmic else self.sign * score
+        return math.exp(min(self.sign * score, _LARGEST_LOG)) if self.logarithmic else self.sign * score
 
 
 def read_history(study: Study, space: SearchSpace, known: Sequence[Observation] = ()) -> History:
@@ -144,7 +149,9 @@ def read_history(study: Study, space: SearchSpace, known: Sequence[Observation] 
     sign = -1 if study.direction == StudyDirection.MINIMIZE else 1
     everything = [*known, *seen]
     values = [one.value for one in everything if one.value is not None]
-    logarithmic = all(value > 0 for value in values)
+    logarithmic = all(value > 0 for value in values) and max(values, default=1.0) < _SPREAD * min(
+        values, default=1.0
+    )
     scored = tuple(_scored(one, sign, logarithmic) for one in everything)
     return History(scored, _taken(trials, space), logarithmic, sign, _replaced(trials))
 
