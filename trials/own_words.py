@@ -120,12 +120,17 @@ def _groups(words: Sequence[str], catalogue: FlagCatalogue) -> Iterator[_Group]:
 
 
 def _layout(given: _Given) -> Layout:
-    tp, ep, dp, adp = (
-        int(given.take(names) or 1) for names in (TP_FLAGS, EP_FLAGS, DP_FLAGS, ATTENTION_DP_FLAGS)
-    )
+    tp, ep, dp, adp = (_size(given, names) for names in (TP_FLAGS, EP_FLAGS, DP_FLAGS, ATTENTION_DP_FLAGS))
     if given.take(DP_ATTENTION_FLAGS) and adp == 1:
         adp, dp = dp, 1
     return Layout(tp=tp, ep=ep, adp=adp, dp=dp)
+
+
+def _size(given: _Given, names: Sequence[str]) -> int:
+    value = given.take(names) or "1"
+    if not value.isdecimal() or int(value) < 1:
+        raise SettingError("layout", f"{names[0]} takes a whole number, not {value!r}")
+    return int(value)
 
 
 def _speculation(given: _Given) -> Settings:
@@ -142,24 +147,25 @@ def _all_reduce(given: _Given, env: dict[str, str]) -> Settings:
     """The way that explains all all-reduce flags that are there; none when no single one does."""
     names = CLAIMED_FLAGS["all_reduce"]
     there = {group.flag.name for name in names if (group := given.find((name,))) and group.flag}
-    for way_name, way in reversed(list(ALL_REDUCE.items())):
-        if all(env.get(variable) == value for variable, value in way.env.items()) and (
-            _flags_of(way, given) == there or (bool(way.env) and not there)
-        ):
+    for name, way in reversed(list(ALL_REDUCE.items())):
+        if way.env.items() <= env.items() and _explains(way, there, given):
             given.take(names)
             for variable in way.env:
                 env.pop(variable)
-            return {"all_reduce": "default" if way_name == "custom" else way_name}
+            return {"all_reduce": "default" if name == "custom" else name}
     return {}
 
 
-def _flags_of(way: AllReduce, given: _Given) -> set[str]:
-    found = set()
+def _explains(way: AllReduce, there: set[str], given: _Given) -> bool:
+    """The flags of this way are exactly those that are there; a variable alone is enough as well."""
+    if not there:
+        return bool(way.env) or not way.flags
+    asked = set()
     for names, value in way.flags:
         group = given.find(names)
         if group is not None and group.flag is not None and (value is True or group.values == [str(value)]):
-            found.add(group.flag.name)
-    return found
+            asked.add(group.flag.name)
+    return asked == there
 
 
 def _number(text: str) -> SettingValue:

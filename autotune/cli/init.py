@@ -10,7 +10,7 @@ import typer
 from autotune.cli.commands import BAD_INPUT
 from autotune.cli.output import say, say_error
 from autotune.night.plans import cache_folder
-from autotune.starting import first_study, own_server, write_study
+from autotune.starting import find_own_server, first_study, write_study
 
 CommandOption = Annotated[
     str | None, typer.Option("--command", help="The command that you run today, in quotes.")
@@ -39,7 +39,7 @@ def init(
     if output.exists():
         say_error(f"{output} is there already and is not overwritten; name another file with --output")
         raise typer.Exit(BAD_INPUT)
-    own = own_server(cache_folder(), command=command, url=url, model=model, draft=draft, box=box)
+    own = find_own_server(cache_folder(), command=command, url=url, model=model, draft=draft, box=box)
     study = first_study(own)
     write_study(study, output)
     say(f"{output} is written. Read it, change what is yours, then:")

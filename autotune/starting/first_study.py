@@ -23,7 +23,7 @@ _GIB = 1 << 30
 _WEIGHTS = ("*.safetensors", "*.bin", "*.gguf")
 
 
-def own_server(
+def find_own_server(
     cache: Path,
     *,
     command: str | None = None,
