@@ -11,6 +11,7 @@ from autotune.cli.check import check
 from autotune.cli.commands import Commands
 from autotune.cli.diagnose import diagnose
 from autotune.cli.init import init
+from autotune.cli.report import report
 from autotune.cli.results import best, export
 from autotune.cli.run import demo, run
 from autotune.cli.serve import serve
@@ -28,7 +29,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
 )
 
-for command in (demo, init, check, run, start, status, watch, stop, serve, best, export, diagnose):
+for command in (demo, init, check, run, start, status, watch, stop, serve, best, export, report, diagnose):
     app.command()(command)
 
 
