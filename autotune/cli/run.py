@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -19,14 +19,15 @@ from autotune.cli.plain_lines import PlainLines
 from autotune.cli.results import show_best
 from autotune.export.from_study import NothingToExportError
 from autotune.night.lasting_page import page_of_run
-from autotune.night.loop import NightResult
 from autotune.night.page import PageError
 from autotune.night.reporter import Reporter
-from autotune.night.session import run_night
 from autotune.presets import preset
 from autotune.rehearsal import rehearsal_of
 from autotune.spec import StudySpec
 from db.studies import studies_folder
+
+if TYPE_CHECKING:
+    from autotune.night.loop import NightResult
 
 SPEC_FILE = "study.toml"
 
@@ -53,7 +54,7 @@ def run(
         say(f"Rehearsal on the simulated box {spec.server.box}: no number of it is real.", style="yellow")
     folder = studies_folder(studies) / spec.name
     with reporting(spec.server.simulated) as reporter:
-        result = run_night(spec, folder, reporter=reporter, dashboard=not no_dashboard)
+        result = _run_night(spec, folder, reporter, dashboard=not no_dashboard)
     _conclude(result, folder)
 
 
@@ -64,7 +65,7 @@ def demo(once: OnceOption = False, studies: StudiesOption = None) -> None:
     with ExitStack() as stack:
         with reporting(spec.server.simulated) as reporter:
             url = _open_page(stack, spec, folder, reporter)
-            result = run_night(spec, folder, reporter=reporter, dashboard=False)
+            result = _run_night(spec, folder, reporter, dashboard=False)
         if result.exit_code == INTERRUPTED:
             say(f"To go on: autotune run {folder / SPEC_FILE} --studies {folder.parent}")
         if once or url is None or result.exit_code:
@@ -72,6 +73,13 @@ def demo(once: OnceOption = False, studies: StudiesOption = None) -> None:
         _show(result, folder)
         say(f"\nThe dashboard stays at {url} until Ctrl-C.", style="cyan")
         _wait_for_ctrl_c()
+
+
+def _run_night(spec: StudySpec, folder: Path, reporter: Reporter, *, dashboard: bool) -> NightResult:
+    # A night needs the search and the load generator: half a second of imports that no other command needs.
+    from autotune.night.session import run_night
+
+    return run_night(spec, folder, reporter=reporter, dashboard=dashboard)
 
 
 def _open_page(stack: ExitStack, spec: StudySpec, folder: Path, reporter: Reporter) -> str | None:
