@@ -36,8 +36,9 @@ class StudyCard:
 
     Attributes:
         spec: The validated ``study.toml`` with its defaults, as JSON.
-        versions: Of "autotune", "sglang", "driver"; None where unknown.
-        gpus: One object per card (``trials.gpus.GpuCard``).
+        versions: Of "autotune", "sglang", "driver", "model" and "draft model" (``trials.fingerprint``); None
+            where unknown.
+        gpus: One object per card (``trials.gpus.GpuCard``), each with how all are connected as "links".
     """
 
     uuid: str

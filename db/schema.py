@@ -23,8 +23,8 @@ study = Table(
     Column("simulated", Boolean, nullable=False),
     Column("spec_toml", Text, nullable=False, comment="study.toml as written, secrets replaced"),
     Column("spec", JSON, nullable=False, comment="the validated study.toml with its defaults"),
-    Column("versions", JSON, nullable=False, comment='{"autotune": ..., "sglang": ..., "driver": ...}'),
-    Column("gpus", JSON, nullable=False, comment="list of {index, name, memory_mib, ...}"),
+    Column("versions", JSON, nullable=False, comment='{"autotune": ..., "sglang": ..., "model": ...}'),
+    Column("gpus", JSON, nullable=False, comment="list of {index, name, memory_mib, links, ...}"),
     Column("created_at", String(24), nullable=False),
 )
 

@@ -48,7 +48,7 @@ def read_back(words: Sequence[str], env: Mapping[str, str], catalogue: FlagCatal
     Raises:
         SettingError: If the server does not have one of the flags.
     """
-    given = _Given(list(_groups(words, catalogue)), catalogue)
+    given = _Given(list(flag_groups(words, catalogue)), catalogue)
     model = given.take((MODEL_FLAG,)) or given.positional
     draft = given.take(DRAFT_MODEL_FLAGS)
     settings: Settings = {"layout": str(_layout(given))}
@@ -62,8 +62,8 @@ def read_back(words: Sequence[str], env: Mapping[str, str], catalogue: FlagCatal
 
 
 @dataclass
-class _Group:
-    """One flag with the words that belong to it."""
+class FlagGroup:
+    """One flag with the words that belong to it, itself first."""
 
     flag: Flag | None
     words: list[str]
@@ -71,7 +71,7 @@ class _Group:
 
 
 class _Given:
-    def __init__(self, groups: list[_Group], catalogue: FlagCatalogue) -> None:
+    def __init__(self, groups: list[FlagGroup], catalogue: FlagCatalogue) -> None:
         self._groups = groups
         self._catalogue = catalogue
 
@@ -84,7 +84,7 @@ class _Given:
         self._groups.remove(group)
         return group.words[0]
 
-    def find(self, names: Sequence[str]) -> _Group | None:
+    def find(self, names: Sequence[str]) -> FlagGroup | None:
         flags = [flag for name in names if (flag := self._catalogue.find(name)) is not None]
         return next((group for group in reversed(self._groups) if group.flag in flags), None)
 
@@ -100,18 +100,23 @@ class _Given:
         return [word for group in self._groups for word in group.words]
 
 
-def _groups(words: Sequence[str], catalogue: FlagCatalogue) -> Iterator[_Group]:
+def flag_groups(words: Sequence[str], catalogue: FlagCatalogue) -> Iterator[FlagGroup]:
+    """Each flag with its values; a word that belongs to none has None for its flag.
+
+    Raises:
+        SettingError: If the server does not have one of the flags.
+    """
     waiting = list(words)
     while waiting:
         word = waiting.pop(0)
         if not word.startswith("--"):
-            yield _Group(None, [word])
+            yield FlagGroup(None, [word])
             continue
         name, equals, value = word.partition("=")
         flag = catalogue.match(name)
         if flag is None:
             raise SettingError("args", unknown_flag(name, catalogue))
-        group = _Group(flag, [word], [value] if equals else [])
+        group = FlagGroup(flag, [word], [value] if equals else [])
         most = 0 if equals else {"nothing": 0, "one": 1, "optional": 1, "many": len(waiting)}[flag.takes]
         while len(group.values) < most and waiting and not waiting[0].startswith("--"):
             group.values.append(waiting[0])

@@ -14,6 +14,7 @@ from typer.core import TyperGroup
 
 from autotune.cli.output import say_error
 from autotune.export.from_study import NothingToExportError
+from autotune.export.minimal import OtherServerError
 from autotune.night.lock import StudyIsRunningError
 from autotune.spec import SpecError
 from autotune.starting import NoOwnServerError
@@ -21,7 +22,9 @@ from db.errors import StudyFileError
 from trials.container_runtime import ContainerError
 from trials.flags import CatalogueError
 from trials.gpus import GpuProbeError
+from trials.measure_errors import MeasureError
 from trials.problems import SettingError
+from trials.prompts import PromptFileError
 
 FAILED, BAD_INPUT, NOTHING_FOUND, INTERRUPTED = 1, 2, 3, 130
 
@@ -30,10 +33,13 @@ _EXIT_CODES: dict[type[Exception], int] = {
     StudyFileError: BAD_INPUT,
     CatalogueError: BAD_INPUT,
     SettingError: BAD_INPUT,
+    PromptFileError: BAD_INPUT,
     NoOwnServerError: BAD_INPUT,
     NothingToExportError: NOTHING_FOUND,
+    OtherServerError: BAD_INPUT,
     StudyIsRunningError: FAILED,
     ContainerError: FAILED,
+    MeasureError: FAILED,
     GpuProbeError: FAILED,
 }
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from sqlalchemy import Connection
 
-from autotune.export._base import ExportInput
+from autotune.arms import BootNoise, pool
+from autotune.export._base import ExportInput, Reached
 from autotune.study_view import StudyView
+from autotune.trial_view import TrialView
 from db import queries
 from db.rows import BootRow
 from trials.command import user_endpoint
@@ -33,8 +36,11 @@ def winner(connection: Connection, study: StudyView, level: int | None = None) -
     verdict = study.verdict(level)
     if verdict.best is None:
         raise NothingToExportError(f"study {study.name}: {verdict.sentence}")
-    trial = next(trial for trial in study.trials if trial.number == verdict.best)
-    row = next(row for row in study.rows if row.number == verdict.best)
+    trial = _trial(study, verdict.best)
+    base = _trial(study, verdict.baseline)
+    row = study.row(verdict.best)
+    assert trial is not None
+    assert row is not None
     boot = _last_boot(connection, study, verdict.best)
     host, port = user_endpoint(study.server.args)
     server = study.server
@@ -56,8 +62,14 @@ def winner(connection: Connection, study: StudyView, level: int | None = None) -
         sentence=verdict.sentence,
         measurements=trial.measurements,
         boot=trial.boot,
+        reached=[_reached(study, trial, base, at) for at in study.bench.levels],
+        boot_noise=math.sqrt(BootNoise.pooled(pool(study.trials, level)).variance),
+        baseline=base.settings if base else None,
         versions=study.card.versions,
         gpu_names=[str(card.get("name", "")) for card in study.card.gpus],
+        links=next((card.get("links") for card in study.card.gpus), None),
+        server=study.card.spec["server"],
+        bench=study.card.spec["bench"],
         measured_at=row.ended_at or row.started_at or "",
         simulated=study.card.simulated,
         confirmed=verdict.confirmed,
@@ -67,6 +79,17 @@ def winner(connection: Connection, study: StudyView, level: int | None = None) -
 def measurement_at(exported: ExportInput) -> Measurement:
     """What the exported trial reached at the level that it won."""
     return next(measured for measured in exported.measurements if measured.level == exported.level)
+
+
+def _trial(study: StudyView, number: int | None) -> TrialView | None:
+    return None if number is None else study.trials[study.places[number]]
+
+
+def _reached(study: StudyView, trial: TrialView, base: TrialView | None, level: int) -> Reached:
+    arms = pool(study.trials, level)
+    noise = BootNoise.pooled(arms)
+    found = {arm.key: noise.estimate(arm) for arm in arms}
+    return Reached(level, found.get(trial.key), found.get(base.key) if base else None)
 
 
 def _last_boot(connection: Connection, study: StudyView, number: int) -> BootRow:

@@ -19,6 +19,7 @@ from autotune.spec_problems import SpecError
 from db import queries
 from db.engine import open_storage
 from db.journal import Journal, StudyCard
+from trials.fingerprint import fingerprint
 from trials.flags import FlagCatalogue
 from trials.gpus import GpuProbe
 from trials.secrets import redact_text, secrets_in
@@ -45,6 +46,7 @@ def describe(journal: Journal, spec: StudySpec, catalogue: FlagCatalogue, probe:
     with journal.engine.connect() as connection:
         known = queries.study(connection)
     secrets = [*secrets_in(spec.server.args, spec.server.env), spec.notify.webhook or ""]
+    links = probe.topology()
     card = StudyCard(
         uuid=known.uuid if known else str(uuid.uuid4()),
         name=spec.name,
@@ -55,8 +57,10 @@ def describe(journal: Journal, spec: StudySpec, catalogue: FlagCatalogue, probe:
             "autotune": metadata.version("sglang-autotune"),
             "sglang": catalogue.version,
             "driver": probe.driver_version(),
+            "model": fingerprint(spec.server.model_path),
+            "draft model": fingerprint(spec.server.draft_model_path or ""),
         },
-        gpus=[asdict(card) for card in probe.cards()],
+        gpus=[{**asdict(card), "links": links} for card in probe.cards()],
     )
     journal.describe_study(card)
     return Described(card.uuid, changed_versions(known.versions, card.versions) if known else ())

@@ -14,13 +14,13 @@ from autotune.starting.own_server import NoOwnServerError, OwnServer, from_comma
 from autotune.starting.space import space_lines
 from autotune.starting.speculation import hint
 from autotune.starting.study_text import FirstStudy
+from trials.fingerprint import weight_sizes
 from trials.model_facts import ModelFacts, model_folder
 from trials.secrets import secrets_in
 from trials.settings import ServerPlan
 
 LEVELS = (1, 8, 32)
 _GIB = 1 << 30
-_WEIGHTS = ("*.safetensors", "*.bin", "*.gguf")
 
 
 def find_own_server(
@@ -105,8 +105,7 @@ def weights_gib(model_path: str) -> float | None:
     folder = model_folder(model_path)
     if folder is None:
         return None
-    sizes = [file.stat().st_size for pattern in _WEIGHTS for file in folder.glob(pattern)]
-    return sum(sizes) / _GIB or None
+    return sum(weight_sizes(folder).values()) / _GIB or None
 
 
 def _with_words(own: OwnServer) -> ServerPlan:

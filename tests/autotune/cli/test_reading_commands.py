@@ -64,6 +64,25 @@ def test_other_formats(studies: Path, name: str) -> None:
     assert "cuda-graph-max-bs" in result.stdout
 
 
+def test_a_file_for_each_level(studies: Path, tmp_path: Path) -> None:
+    words = ("export", "--studies", studies, "--all-levels", "--output", tmp_path / "out")
+    result = autotune(*words)
+    assert result.exit_code == 0, result.stderr
+    files = {file.name: file.read_text() for file in (tmp_path / "out").iterdir()}
+    assert sorted(files) == ["launch-1-streams.sh", "launch-8-streams.sh"]
+    assert "--cuda-graph-max-bs 128" in files["launch-1-streams.sh"]
+    assert "--cuda-graph-max-bs 512" in files["launch-8-streams.sh"]
+    again = autotune(*words)
+    assert again.exit_code == 1
+    assert "launch-1-streams.sh" in again.stderr
+
+
+def test_defaults_of_a_server_that_lacks_what_ran_prove_nothing(studies: Path) -> None:
+    result = autotune("export", "--studies", studies, "--minimal")
+    assert result.exit_code == 2
+    assert "--cuda-graph-max-bs is ambiguous" in result.stderr
+
+
 def test_the_study_itself_can_be_exported(studies: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy.db"
     assert autotune("export", "--studies", studies, "--db", copy).exit_code == 0

@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
+from autotune.arms import Estimate
 from autotune.export import FORMATS, ExportInput
+from autotune.export._base import Reached
 from trials.outcome import Measurement
 from trials.secrets import HIDDEN
 
@@ -62,6 +64,15 @@ EXPORTED = ExportInput(
         ),
     ),
     boot=None,
+    reached=[
+        Reached(1, Estimate(131.2, (128.0, 134.0), 3), Estimate(82.0, (80.0, 84.0), 3)),
+        Reached(8, Estimate(420.5, (410.0, 431.0), 3), None),
+    ],
+    boot_noise=0.02,
+    baseline={"layout": "tp4"},
+    links="PCIe host bridge",
+    server={"model_path": "org/model"},
+    bench={"levels": [1, 8]},
     versions={"autotune": "0.1.0", "sglang": "0.5.23", "driver": "580.1"},
     gpu_names=["RTX PRO 6000"] * 8,
     measured_at="2026-11-29T21:04:05.123Z",
@@ -220,3 +231,20 @@ def test_hidden_secrets_are_pointed_out() -> None:
 
 def test_replaced_settings_are_named() -> None:
     assert "all_reduce = nccl" in export("sh", ran={"all_reduce": "nccl"})
+
+
+@pytest.mark.parametrize("name", [name for name in FORMATS if name != "json"])
+def test_every_text_says_what_was_measured_against_what_when_and_on_what(name: str) -> None:
+    text = export(name)
+    assert "At 8 streams it reached 420.5 tok/s (95 % 410.0 to 431.0)." in text
+    assert "Measured 2026-11-29 21:04 UTC on 8x RTX PRO 6000, over PCIe host bridge, SGLang 0.5.23" in text
+    assert "driver 580.1" in text
+
+
+def test_the_passport_has_all_that_a_verification_needs() -> None:
+    told = json.loads(export("json"))
+    assert told["passport"] == 1
+    assert told["reached"][0]["baseline"]["tok_s"] == 82.0
+    assert told["baseline"] == {"layout": "tp4"}
+    assert told["links"] == "PCIe host bridge"
+    assert told["server"]["model_path"] == "org/model"
