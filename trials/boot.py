@@ -86,6 +86,7 @@ class Boot:
 
     def _give_up_if_over(self) -> None:
         if self._server.poll() is not None or self._follower.lost_s() > DEATH_THROES_S:
+            self._follower.poll()  # its last words say how far it came
             raise Died
         if self._stop.is_set():
             raise Asked

@@ -55,6 +55,7 @@ class _Case:
         self.log.write_text("".join(f"[2026-11-29 15:03:50{line}\n" for line in lines))
         self.folder = folder
         self.stop = Event()
+        self.stages: list[Stage] = []
 
     def boot(
         self,
@@ -66,7 +67,7 @@ class _Case:
     ) -> Boot:
         plan = _with_limit(trial_plan(self.folder, stage_timeouts_s=timeouts or {}), boot_timeout_s)
         launch = Launch(Command(("x",)), None, 1, "http://127.0.0.1:1", self.log, None, tells_stages)
-        follower = LogFollower(LogTail(self.log), lambda stage: None)
+        follower = LogFollower(LogTail(self.log), self.stages.append)
         return Boot(cast(ServerProcess, server or _Server()), follower, plan, launch, self.stop)
 
 
@@ -120,6 +121,19 @@ def test_quiet_log_level_is_no_silence(tmp_path: Path) -> None:
 def test_dead_server_is_noticed_at_once(tmp_path: Path) -> None:
     with pytest.raises(Died):
         _Case(tmp_path).boot(_Server(code=-9)).wait_until_ready()
+
+
+def test_last_words_of_a_dead_server_are_read(tmp_path: Path) -> None:
+    case = _Case(tmp_path)
+
+    class _Dying(_Server):
+        def poll(self) -> int | None:
+            case.log.write_text(f"[2026-11-29 15:03:50 TP0] {_STAGES[Stage.LOAD_WEIGHTS]}\n")
+            return -9
+
+    with pytest.raises(Died):
+        case.boot(_Dying()).wait_until_ready()
+    assert case.stages == [Stage.LOAD_WEIGHTS]
 
 
 def test_server_that_said_it_is_lost_is_not_waited_for(
