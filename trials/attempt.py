@@ -22,6 +22,7 @@ from trials.left_behind import gpu_holdings, memory_levels
 from trials.measure_errors import Hopeless, MeasureError, StopRequested
 from trials.outcome import (
     AnyOutcome,
+    CommandRecord,
     Completed,
     EnvironmentFailed,
     Failure,
@@ -118,7 +119,7 @@ class Attempt:
         sampler = GpuSampler(self.probe, self.recorder.gpus)
         try:
             with sampler:
-                self._announce(server, launch)
+                serving.served.command = self._announce(server, launch)
                 ending = self._serve(serving, server)
             strangers = self._strangers(server)
         finally:
@@ -131,9 +132,10 @@ class Attempt:
             ending, serving.served, Evidence(launch.log_path, code, stage, self.settings, facts), proof
         )
 
-    def _announce(self, server: ServerProcess, launch: Launch) -> None:
+    def _announce(self, server: ServerProcess, launch: Launch) -> CommandRecord:
         argv, env = redact_argv(launch.command.argv), redact_env(launch.command.env)
         self.recorder.boot_started(self.boot, argv, env, server.pid)
+        return CommandRecord(argv=argv, env=env)
 
     def _serve(self, serving: Serving, server: ServerProcess) -> Ending | None:
         try:
@@ -192,6 +194,7 @@ class Attempt:
         order = {level: place for place, level in enumerate(self.plan.bench.levels)}
         return {
             "boots": self.boot,
+            "command": served.command,
             "boot": served.boot,
             "ran": served.ran.ran if served.ran else {},
             "warnings": (*served.warnings, *facts.gpu_faults),

@@ -145,11 +145,23 @@ class Measurement(Record):
     notes: tuple[str, ...] = ()
 
 
+class CommandRecord(Record):
+    """What was started, secrets removed.
+
+    Attributes:
+        env: The variables that were set on top of the runner's own.
+    """
+
+    argv: tuple[str, ...]
+    env: dict[str, str] = Field(default_factory=dict)
+
+
 class Outcome(Record):
     """Base of the five endings.
 
     Attributes:
         boots: Server starts that this trial took.
+        command: The last boot's command, None when nothing was started.
         boot: What the last boot showed, None when it never got so far.
         ran: Settings that the server ignored, replaced or reduced, with the value it used.
         warnings: Sentences worth showing beside the result.
@@ -161,6 +173,7 @@ class Outcome(Record):
     """
 
     boots: int = 1
+    command: CommandRecord | None = None
     boot: BootReport | None = None
     ran: dict[str, SettingValue] = Field(default_factory=dict)
     warnings: tuple[str, ...] = ()

@@ -10,7 +10,7 @@ from trials.endings import WrongOutput
 from trials.flags import FlagCatalogue
 from trials.launch import Launch
 from trials.log_follower import LogFollower
-from trials.outcome import BootReport, Measurement, Stage
+from trials.outcome import BootReport, CommandRecord, Measurement, Stage
 from trials.prompts import Prompt, load_prompts
 from trials.ran import WhatRan, what_ran
 from trials.recorder import Recorder, StopSignal
@@ -31,6 +31,7 @@ SOAK_SHARE = 0.25
 class Served:
     """What a life has shown; filled as it goes, so that an early end keeps what was seen."""
 
+    command: CommandRecord | None = None
     boot: BootReport | None = None
     info: ServerInfo = field(default_factory=ServerInfo)
     ran: WhatRan | None = None

@@ -75,6 +75,8 @@ def _attributes(outcome: AnyOutcome) -> dict[str, Any]:
     }
     if outcome.seconds is not None:
         attributes["seconds"] = round(outcome.seconds, 3)
+    if outcome.command is not None:
+        attributes["command"] = outcome.command.model_dump(mode="json")
     if outcome.boot is not None:
         attributes["boot"] = outcome.boot.model_dump(mode="json")
     if outcome.ran:

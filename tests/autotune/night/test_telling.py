@@ -10,6 +10,7 @@ from autotune.night.telling import tell, translate
 from trials.outcome import (
     AnyOutcome,
     BootReport,
+    CommandRecord,
     Completed,
     EnvironmentFailed,
     Failure,
@@ -39,6 +40,7 @@ _COMPLETED = Completed(
     measurements=(_measurement(1, 80.0), _measurement(8, 300.0)),
     boot=BootReport(weights_gib=71.2),
     ran={"all_reduce": "nccl"},
+    command=CommandRecord(argv=("python", "-m", "sglang.launch_server"), env={"HF_TOKEN": "***"}),
 )
 
 
@@ -77,6 +79,10 @@ def test_attributes_follow_the_contract() -> None:
     assert attributes["ran"] == {"all_reduce": "nccl"}
     assert [m["level"] for m in attributes["measurements"]] == [1, 8]
     assert attributes["boots"] == 1
+    assert attributes["command"] == {
+        "argv": ["python", "-m", "sglang.launch_server"],
+        "env": {"HF_TOKEN": "***"},
+    }
 
 
 def test_telling_twice_up_to_the_commit_point_changes_nothing() -> None:
