@@ -1,4 +1,4 @@
-"""What an HTTP refusal proves by itself. SGLang's wording, from 0.5.9 to 0.5.23; the rest is for the log."""
+"""What a refusal proves by itself. SGLang's wording, from 0.5.9 to 0.5.23; the rest is for the log."""
 
 from __future__ import annotations
 
@@ -59,6 +59,15 @@ def refusal_error(status: int, said: str) -> MeasureError:
         if (not refusal.statuses or status in refusal.statuses) and all(w in text for w in refusal.words):
             return MeasureError(refusal.kind, f"{refusal.meaning} (HTTP {status})", [said], status)
     return MeasureError(None, f"the server refused a request with HTTP {status}", [said], status)
+
+
+def broken_stream(sentence: str, said: str) -> MeasureError:
+    """The error for a stream that began with HTTP 200 and broke: a refusal may come as its first event."""
+    text = said.lower()
+    for refusal in REFUSALS:
+        if refusal.words and all(word in text for word in refusal.words):
+            return MeasureError(refusal.kind, refusal.meaning, [said])
+    return MeasureError(None, sentence, [said] if said else ())
 
 
 def unanswered(error: ExchangeError, what: str) -> MeasureError:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from trials.load.endpoint import Endpoint
-from trials.load.refusals import refusal_error
+from trials.load.refusals import broken_stream, refusal_error
 from trials.load.sse import MalformedResponseError
 from trials.load.token_stream import StreamRecord, TokenStream
 from trials.measure_errors import MeasureError, StopRequested
@@ -208,8 +208,5 @@ class _WaveRun:
         if trouble.status is not None:
             raise refusal_error(trouble.status, trouble.evidence)
         tokens = stream.counts[-1] if stream.counts else 0
-        raise MeasureError(
-            None,
-            f"{trouble.sentence}, after {tokens} tokens of one of {len(self._streams)} streams",
-            [trouble.evidence] if trouble.evidence else (),
-        )
+        where = f"after {tokens} tokens of one of {len(self._streams)} streams"
+        raise broken_stream(f"{trouble.sentence}, {where}", trouble.evidence)

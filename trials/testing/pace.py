@@ -41,6 +41,7 @@ class Pace:
     fault_after: int = 20
     refuse_status: int = 400
     refuse_body: str = '{"message": "no"}'
+    error_message: str = "out of slots"
 
     @property
     def accept_length(self) -> float:

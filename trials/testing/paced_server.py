@@ -174,7 +174,8 @@ class PacedServer:
             case Fault.MALFORMED:
                 writer.write(_chunk(b'data: {"choices": [{"index": 0, "delta"\n\n'))
             case Fault.ERROR_EVENT:
-                writer.write(_chunk(b'data: {"error": {"message": "out of slots", "code": 500}}\n\n'))
+                error = json.dumps({"error": {"message": self.pace.error_message, "code": 500}})
+                writer.write(_chunk(f"data: {error}\n\n".encode()))
             case _:
                 return False
         return True

@@ -37,6 +37,11 @@ def measured(pace: Pace, **options: object) -> Measurement:
         (Pace(fault=Fault.CLOSE), None, "the connection was lost before the answer ended"),
         (Pace(fault=Fault.MALFORMED), None, "not an event stream"),
         (Pace(fault=Fault.ERROR_EVENT), None, "error in mid-stream"),
+        (
+            Pace(fault=Fault.ERROR_EVENT, error_message=POOL_TOO_SMALL),
+            FailureKind.KV_POOL_TOO_SMALL,
+            "KV pool",
+        ),
         (Pace(fault=Fault.REFUSE, refuse_status=500), None, "HTTP 500"),
         (Pace(fault=Fault.REFUSE, refuse_status=401), FailureKind.ENVIRONMENT, "API key"),
         (Pace(fault=Fault.REFUSE, refuse_status=503), None, "overloaded"),
