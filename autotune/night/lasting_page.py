@@ -7,6 +7,7 @@ A dead runner's page stays up, so that it can be seen there that it died, until 
 from __future__ import annotations
 
 import json
+import os
 import signal
 import time
 from collections.abc import Iterator
@@ -34,7 +35,7 @@ class LastingPage:
     Attributes:
         started: Clock ticks between the machine's boot and the process's start.
         boot_id: Of the machine's boot that ``started`` counts from.
-        url: The study's address.
+        url: The study's address with its token.
     """
 
     pid: int
@@ -92,8 +93,15 @@ def open_lasting_page(folder: Path, where: DashboardSection, record: str = RECOR
 def _write_down(record: Path, pid: int, url: str) -> LastingPage:
     now = look_up(pid)
     begun = LastingPage(pid, now.started if now else 0, boot_id(), url)
-    record.write_text(json.dumps(asdict(begun)), encoding="utf-8")
+    _write_for_us_alone(record, json.dumps(asdict(begun)))
     return begun
+
+
+def _write_for_us_alone(path: Path, text: str) -> None:
+    """The address holds the token."""
+    path.unlink(missing_ok=True)
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+        file.write(text)
 
 
 def end_lasting_page(folder: Path, record: str = RECORD) -> LastingPage | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import secrets
 import socket
 import subprocess
 import sys
@@ -9,6 +11,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
+from urllib.parse import quote
 
 import httpx
 
@@ -19,6 +22,9 @@ _TRIED_PORTS = 20
 _UP_WITHIN_S = 20.0
 _ENDS_WITHIN_S = 5.0
 _LOG = "dashboard.log"
+_TOKEN_BYTES = 24
+TOKEN_VARIABLE = "AUTOTUNE_PAGE_TOKEN"
+"""Where the dashboard finds the token that it asks for (``autotune.dashboard.access``)."""
 
 
 Begun = TypeVar("Begun")
@@ -32,7 +38,7 @@ def put_up(folder: Path, where: DashboardSection, begun: Callable[[int, str], Be
     """Start a dashboard that outlives the caller.
 
     Args:
-        begun: Told its pid and the study's address before it is up: a caller that dies meanwhile has left a
+        begun: Told its pid and the study's address with its token before it is up: a caller that dies meanwhile has left a
             note of it.
 
     Returns:
@@ -45,9 +51,11 @@ def put_up(folder: Path, where: DashboardSection, begun: Callable[[int, str], Be
     command = [sys.executable, "-m", "autotune.dashboard", str(folder.parent.absolute())]
     command += ["--host", where.host, "--port", str(port)]
     address = f"http://{_dialable(where.host)}:{port}"
-    process = spawn_detached(command, folder / _LOG)
+    token = secrets.token_urlsafe(_TOKEN_BYTES)
+    # Not among the arguments, which every user of the machine can list.
+    process = spawn_detached(command, folder / _LOG, {**os.environ, TOKEN_VARIABLE: token})
     try:
-        noted = begun(process.pid, f"{address}/studies/{folder.name}")
+        noted = begun(process.pid, f"{address}/studies/{quote(folder.name)}?token={token}")
         _wait_until_up(process, address, folder / _LOG)
     except BaseException:
         _end(process)
