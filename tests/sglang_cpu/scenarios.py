@@ -1,7 +1,7 @@
 """Ways in which the real SGLang can live and die on a CPU, and the verdict that each must get.
 
-Named like the logs under ``tests/trials/logs`` that they play again. Of those, ``fail_port_priv`` (``--port
-99999``) cannot come to pass in a trial, which chooses the port itself.
+Most are named like the logs under ``tests/trials/logs`` that they play again. Of those, ``fail_port_priv``
+(``--port 99999``) cannot come to pass in a trial, which chooses the port itself.
 """
 
 from __future__ import annotations
@@ -100,6 +100,12 @@ BOOT = (
     ),
     Scenario("fail_memfrac_5", "oom_kv_pool kv_pool settings", {"mem_fraction_static": 5.0}, _FRACTION_FREE),
     Scenario("fail_maxtokens_1", "kv_pool_too_small kv_pool settings", changes={"max_total_tokens": "1"}),
+    Scenario(
+        "prompts_beyond_the_pool",
+        "kv_pool_too_small measure settings",
+        changes={"max_total_tokens": "400"},
+        bench=FOUR_STREAMS,
+    ),
     Scenario("fail_maxtokens_neg", "invalid_settings kv_pool settings", changes={"max_total_tokens": "-5"}),
     Scenario(
         "fail_attn_fa3_cpu",
@@ -213,9 +219,11 @@ HEALTHY = (
     Scenario(
         "retract",
         "completed",
-        {"max_running_requests": 64},
-        {"max_total_tokens": "400", "max_running_requests": None, "schedule_conservativeness": "0.1"},
+        {"max_running_requests": 1000},
+        {"max_total_tokens": "1600", "max_running_requests": None, "schedule_conservativeness": "0.1"},
         bench=FOUR_STREAMS,
+        ran={"max_running_requests": 800},
+        says="max_running_requests reduced to 800",
     ),
     Scenario(
         "quiet_log",
