@@ -11,6 +11,7 @@ from autotune.cli.check import check
 from autotune.cli.commands import Commands
 from autotune.cli.diagnose import diagnose
 from autotune.cli.init import init
+from autotune.cli.measure import measure
 from autotune.cli.report import report
 from autotune.cli.results import best, export
 from autotune.cli.run import demo, run
@@ -18,6 +19,7 @@ from autotune.cli.serve import serve
 from autotune.cli.start import start
 from autotune.cli.status import status
 from autotune.cli.stop import stop
+from autotune.cli.verify import verify
 from autotune.cli.watch import watch
 
 app = typer.Typer(
@@ -29,7 +31,23 @@ app = typer.Typer(
     rich_markup_mode="rich",
 )
 
-for command in (demo, init, check, run, start, status, watch, stop, serve, best, export, report, diagnose):
+for command in (
+    demo,
+    init,
+    check,
+    run,
+    start,
+    status,
+    watch,
+    stop,
+    serve,
+    best,
+    export,
+    report,
+    diagnose,
+    measure,
+    verify,
+):
     app.command()(command)
 
 

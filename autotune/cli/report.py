@@ -9,7 +9,6 @@ import typer
 
 from autotune.cli.options import StudiesOption, StudyArgument, study_file
 from autotune.cli.output import say
-from autotune.report import as_html, as_text, read_report
 from autotune.study_view import read_study
 from db.engine import open_reader
 
@@ -21,6 +20,9 @@ HtmlOption = Annotated[
 
 def report(study: StudyArgument = None, html: HtmlOption = None, studies: StudiesOption = None) -> None:
     """The morning report: the answer, the command, what failed and why."""
+    # Templates and pictures: imports that no other command needs.
+    from autotune.report import as_html, as_text, read_report
+
     with open_reader(study_file(study, studies)) as reader, reader.connect() as connection:
         gathered = read_report(
             connection, read_study(connection), pictures=html is not None, caveat=reader.caveat
