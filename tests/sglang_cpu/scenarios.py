@@ -211,6 +211,13 @@ STRIKES = (
 HEALTHY = (
     Scenario("good_boot", "completed"),
     Scenario(
+        "no_graphs_with_torch_native",
+        "completed",
+        {"cuda_graph_max_bs": 16},
+        ran={"cuda_graph_max_bs": 0},
+        says="cuda_graph_max_bs: asked for 16, the server used 0",
+    ),
+    Scenario(
         "fail_attn_default_cpu",
         "completed",
         changes={"attention_backend": None},
