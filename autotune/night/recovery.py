@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from autotune.night.archive import compress_logs
 from autotune.night.death_scene import death_scene, last_sign
 from autotune.night.postmortem import SUSPICIOUS_DEATHS, Death, judge_death
 from autotune.night.study_book import StudyBook, trial_folder
@@ -98,6 +99,8 @@ class Recovery:
         for number in sorted(set(running) - set(told)):
             self._close(number)
         servers, left = self._stop(probe, policy)
+        for number in running:
+            compress_logs(self._folder / trial_folder(number))
         return Recovered(
             tuple(told), tuple(self._drawn), tuple(self._repeated), tuple(self._given_up), servers, left
         )

@@ -118,14 +118,15 @@ class _Opened:
         self._probe = probe
         self._journal = journal
         self._reporter = reporter
-        described = describe(journal, spec, catalogue, probe)
-        self._uuid = described.uuid
-        for sentence in described.changes:
-            self.say(sentence)
         rules = rules_for(spec.server, len(probe.cards()) or None)
         self._forbidden: Forbidden = lambda settings: rules(dict(settings))
         _refuse_impossible(spec, known_good, self._forbidden)
         self._book = open_book(folder / STUDY_FILE, journal, spec, self._forbidden)
+        # The card comes last: readers take a file with a card for a study that has all its tables.
+        described = describe(journal, spec, catalogue, probe)
+        self._uuid = described.uuid
+        for sentence in described.changes:
+            self.say(sentence)
         self._room = DiskRoom(folder, self.say)
 
     def say(self, sentence: str) -> None:
