@@ -13,10 +13,15 @@ from scipy.special import stdtrit
 
 from autotune.trial_view import TrialView
 
+NORMAL_QUANTILE = 1.96
+"""Standard deviations from the middle to the edge of a 95 % interval."""
+
 _USUAL_BOOT_NOISE = 0.02
 """Standard deviation between boots of one command, as a share: 1 to 3 % is common on idle machines."""
-_WEIGHT_OF_USUAL = 4
-"""How many observed differences between boots the usual noise counts for."""
+_LEAST_BOOT_NOISE = 1e-4
+"""Never less, whatever a few equal boots seem to say."""
+_FEWEST_DEGREES = 4
+"""With fewer observed differences between boots the usual noise stands in for those that are missing."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +37,14 @@ class Estimate:
     tok_s: float
     ci95: tuple[float, float]
     boots: int
+
+
+@dataclass(frozen=True)
+class Gain:
+    """How many times faster than the baseline (1.6: sixty percent faster), with its 95 % interval."""
+
+    ratio: float
+    ci95: tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -63,6 +76,11 @@ class Arm:
         ]
         return math.sqrt(math.fsum(share**2 for share in shares) / len(shares)) if shares else 0.0
 
+    @property
+    def within_deviation(self) -> float:
+        """The same as a standard deviation."""
+        return self.within_half_width / NORMAL_QUANTILE
+
 
 @dataclass(frozen=True)
 class BootNoise:
@@ -73,26 +91,33 @@ class BootNoise:
 
     @classmethod
     def pooled(cls, arms: Iterable[Arm]) -> BootNoise:
-        """Start from the usual noise and let observed differences take over."""
-        squares, degrees = _WEIGHT_OF_USUAL * _USUAL_BOOT_NOISE**2, _WEIGHT_OF_USUAL
+        """What was observed, and the usual noise only as far as that is too little."""
+        squares, degrees = 0.0, 0
         for arm in arms:
             squares += math.fsum((log - arm.mean_log) ** 2 for log in arm.logs)
             degrees += len(arm.logs) - 1
-        return cls(squares / degrees, degrees)
+        missing = max(0, _FEWEST_DEGREES - degrees)
+        squares += missing * _USUAL_BOOT_NOISE**2
+        return cls(max(squares / (degrees + missing), _LEAST_BOOT_NOISE**2), degrees + missing)
+
+    def variance_of(self, arm: Arm) -> float:
+        """Of one boot's logarithm; the noise between boots contains that within, unless it is larger."""
+        return max(self.variance, arm.within_deviation**2)
 
     def estimate(self, arm: Arm) -> Estimate:
-        half = self._half_width(arm)
+        """The mean of its boots and its 95 % interval."""
+        half = self.half_width(arm)
         interval = (math.exp(arm.mean_log - half), math.exp(arm.mean_log + half))
         return Estimate(math.exp(arm.mean_log), interval, len(arm.logs))
 
-    def ratio(self, arm: Arm, base: Arm) -> tuple[float, tuple[float, float]]:
-        """How many times faster ``arm`` is than ``base``, with a 95 % interval."""
+    def ratio(self, arm: Arm, base: Arm) -> Gain:
+        """How many times faster ``arm`` is than ``base``; nothing is allowed for its having been picked."""
         middle = arm.mean_log - base.mean_log
-        half = math.hypot(self._half_width(arm), self._half_width(base))
-        return math.exp(middle), (math.exp(middle - half), math.exp(middle + half))
+        half = math.hypot(self.half_width(arm), self.half_width(base))
+        return Gain(math.exp(middle), (math.exp(middle - half), math.exp(middle + half)))
 
-    def _half_width(self, arm: Arm) -> float:
-        """Of the mean logarithm; the noise between boots contains that within them, unless it is larger."""
+    def half_width(self, arm: Arm) -> float:
+        """Of the mean logarithm, by Student's t; noise within boots counts where it is the larger."""
         between = float(stdtrit(self.degrees, 0.975)) * math.sqrt(self.variance)
         return max(between, arm.within_half_width) / math.sqrt(len(arm.logs))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -60,6 +60,12 @@ class TrialView:
 
     def at(self, level: int) -> Measurement | None:
         return next((m for m in self.measurements if m.level == level), None)
+
+
+def before_finals(trials: Sequence[TrialView]) -> list[TrialView]:
+    """The trials before the first final, all without one."""
+    first = min((trial.number for trial in trials if trial.role == "final"), default=None)
+    return [trial for trial in trials if first is None or trial.number < first]
 
 
 Canonical = Callable[[Mapping[str, Any]], Hashable]

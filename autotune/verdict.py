@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from autotune.arms import Arm, BootNoise, Estimate, pool
-from autotune.limits import broken_limits
-from autotune.trial_view import TrialView
+from autotune.finals_belief import FinalsBelief
+from autotune.front_runners import broken_by, front_runners
+from autotune.search_belief import SearchBelief
+from autotune.trial_view import TrialView, before_finals
 from trials.settings import Limits
 
 _BOOTS_TO_CONFIRM = 2
+_WORTH_SAYING = 0.003
+"""A difference between what was measured and what is believed that a reader would stumble over."""
+_ALMOST = 0.99
+"""Nothing is said to be surer than this: the posterior knows only of the noise between boots."""
 
 
 @dataclass(frozen=True)
@@ -21,12 +28,16 @@ class Verdict:
     Attributes:
         best: Number of the winner's first trial, None while nothing qualifies.
         replicates: Every trial that ran the winner's settings, the first included.
+        throughput: Believed of the winner: its boots' mean less the luck that made it the winner.
         baseline: Number of the trial that everything is compared with, None without one.
         no_baseline: Why there is none; empty when there is.
         speed_up: Winner over baseline (1.6: sixty percent faster), None without a baseline.
         significant: The interval of the speed-up lies above 1; None without a baseline.
         confirmed: Decided by fresh boots of the finals alone.
         over_limits: Settings that were faster and break a limit, as ``(trial, what it breaks)``.
+        probability_best: That nothing it was compared with (the other finalists, else all that was booted) is
+            truly faster; from the posterior of ``finals_belief`` or ``search_belief``. None without a winner.
+        measured_tok_s: Mean of the winner's boots as measured, tok/s.
     """
 
     level: int
@@ -42,6 +53,8 @@ class Verdict:
     significant: bool | None
     confirmed: bool
     over_limits: tuple[tuple[int, str], ...]
+    probability_best: float | None = None
+    measured_tok_s: float | None = None
 
     @property
     def sentence(self) -> str:
@@ -67,53 +80,84 @@ def decide(
         pinned: Trial that the user made the baseline, None for the study's own.
     """
     everything = pool(trials, level)
-    finals = _finished_finals(trials, level)
-    noise = BootNoise.pooled(everything)
-    winner, over_limits = _first_inside(finals or everything, limits)
+    finals = _deciding_finals(trials, level, limits)
     base, no_baseline = _baseline(trials, pinned, [*finals, *everything])
-    gain = noise.ratio(winner, base) if winner and base and winner.key != base.key else None
-    return Verdict(
+    empty = Verdict(
         level=level,
         simulated=simulated,
-        best=_first_number(winner, trials),
-        replicates=tuple(trial.number for trial in trials if winner and trial.key == winner.key),
-        throughput=noise.estimate(winner) if winner else None,
-        baseline=_first_number(base, trials),
-        baseline_throughput=noise.estimate(base) if base else None,
+        best=None,
+        replicates=(),
+        throughput=None,
+        baseline=_first_number(base, trials) if base else None,
+        baseline_throughput=BootNoise.pooled(finals or everything).estimate(base) if base else None,
         no_baseline=no_baseline,
-        speed_up=gain[0] if gain else (1.0 if winner and base else None),
-        speed_up_ci95=gain[1] if gain else None,
-        significant=gain[1][0] > 1 if gain else (False if winner and base else None),
-        confirmed=bool(finals and winner),
-        over_limits=over_limits,
+        speed_up=None,
+        speed_up_ci95=None,
+        significant=None,
+        confirmed=False,
+        over_limits=(),
     )
+    if not everything:
+        return empty
+    belief = _belief(finals, everything, base)
+    winner, over_limits = _first_inside(finals or everything, limits, belief)
+    empty = replace(empty, over_limits=over_limits)
+    if winner is None:
+        return empty
+    found = replace(
+        empty,
+        best=_first_number(winner, trials),
+        replicates=tuple(trial.number for trial in trials if trial.key == winner.key),
+        throughput=belief.estimate(winner),
+        confirmed=bool(finals),
+        probability_best=belief.probability_best(winner),
+        measured_tok_s=math.exp(winner.mean_log),
+    )
+    return found if base is None else _compared(found, belief, winner, base)
 
 
-def _finished_finals(trials: Sequence[TrialView], level: int) -> list[Arm]:
-    """The finals' arms once each has boots enough; settings that failed one of theirs have lost."""
+def _compared(verdict: Verdict, belief: FinalsBelief | SearchBelief, winner: Arm, base: Arm) -> Verdict:
+    if winner.key == base.key:
+        return replace(verdict, speed_up=1.0, significant=False)
+    gain = belief.gain(winner, base)
+    return replace(verdict, speed_up=gain.ratio, speed_up_ci95=gain.ci95, significant=gain.ci95[0] > 1)
+
+
+def _belief(
+    finals: Sequence[Arm], everything: Sequence[Arm], base: Arm | None
+) -> FinalsBelief | SearchBelief:
+    if finals:
+        return FinalsBelief(finals, base, BootNoise.pooled(finals))
+    return SearchBelief(everything, BootNoise.pooled(everything))
+
+
+def _deciding_finals(trials: Sequence[TrialView], level: int, limits: Limits) -> list[Arm]:
+    """The finals' arms where the finals decide this level.
+
+    Each must have boots enough; settings that failed one of theirs have lost. Finalists are chosen at the
+    main level: at another one the finals decide only if its own front runner was among them.
+    """
     finals = [trial for trial in trials if trial.role == "final"]
     lost = {trial.asked for trial in finals if trial.failure and not trial.environment_failed}
     arms = [arm for arm in pool(finals, level) if arm.trials[0].asked not in lost]
-    return arms if all(len(arm.logs) >= _BOOTS_TO_CONFIRM for arm in arms) else []
+    if not all(len(arm.logs) >= _BOOTS_TO_CONFIRM for arm in arms):
+        return []
+    leaders = front_runners(pool(before_finals(trials), level), limits)
+    present = {trial.asked for trial in finals} | {arm.key for arm in arms}
+    return arms if not leaders or {leaders[0].key, leaders[0].trials[0].asked} & present else []
 
 
-def _first_inside(arms: Sequence[Arm], limits: Limits) -> tuple[Arm | None, tuple[tuple[int, str], ...]]:
+def _first_inside(
+    arms: Sequence[Arm], limits: Limits, belief: FinalsBelief | SearchBelief
+) -> tuple[Arm | None, tuple[tuple[int, str], ...]]:
     """The fastest arm that keeps the limits, and the faster ones that do not."""
     over: list[tuple[int, str]] = []
-    for arm in sorted(arms, key=lambda arm: arm.mean_log, reverse=True):
-        broken = _broken_by(arm, limits)
+    for arm in sorted(arms, key=belief.middle, reverse=True):
+        broken = broken_by(arm, limits)
         if not broken:
             return arm, tuple(over)
         over.append((arm.trials[0].number, broken))
     return None, tuple(over)
-
-
-def _broken_by(arm: Arm, limits: Limits) -> str:
-    for trial in arm.trials:
-        measured = trial.at(arm.level)
-        if measured and (broken := broken_limits(limits, trial.settings, measured, trial.boot)):
-            return "; ".join(broken)
-    return ""
 
 
 def _baseline(trials: Sequence[TrialView], pinned: int | None, arms: Sequence[Arm]) -> tuple[Arm | None, str]:
@@ -134,9 +178,7 @@ def _baseline(trials: Sequence[TrialView], pinned: int | None, arms: Sequence[Ar
     return None, f"your own settings (trial {last.number}) have no result at this level"
 
 
-def _first_number(arm: Arm | None, trials: Sequence[TrialView]) -> int | None:
-    if arm is None:
-        return None
+def _first_number(arm: Arm, trials: Sequence[TrialView]) -> int:
     return next(trial.number for trial in trials if trial.worked and trial.key == arm.key)
 
 
@@ -172,7 +214,19 @@ def _comparison_words(verdict: Verdict) -> str:
 
 
 def _caution_words(verdict: Verdict) -> str:
-    if verdict.best is None or verdict.confirmed:
+    if verdict.best is None or verdict.throughput is None or verdict.probability_best is None:
         return ""
-    boots = verdict.throughput.boots if verdict.throughput else 0
-    return f"Not confirmed by finals: {boots} boot{'s' if boots != 1 else ''} so far."
+    chance = f"{_chance_words(verdict.probability_best)} the best"
+    if verdict.confirmed:
+        return f"Confirmed by fresh boots; it is {chance} of those in the finals."
+    boots, measured = verdict.throughput.boots, verdict.measured_tok_s or 0.0
+    so_far = f"Not confirmed by finals: {boots} boot{'s' if boots != 1 else ''} so far, {chance}"
+    if abs(measured / verdict.throughput.tok_s - 1) < _WORTH_SAYING:
+        return f"{so_far}."
+    return f"{so_far}; {measured:.1f} was measured, and what leads so many others was probably lucky."
+
+
+def _chance_words(probability: float) -> str:
+    if probability >= _ALMOST:
+        return f"with more than {_ALMOST:.0%} probability"
+    return f"with {probability:.0%} probability"

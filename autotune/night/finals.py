@@ -12,9 +12,9 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 from autotune.arms import Arm, BootNoise, pool
-from autotune.limits import broken_limits
+from autotune.front_runners import front_runners
 from autotune.night.asking import Request
-from autotune.trial_view import TrialView
+from autotune.trial_view import TrialView, before_finals
 from trials.settings import Limits
 
 BOOTS_PER_ARM = 3
@@ -23,6 +23,8 @@ LONG_NIGHT, LONG_FINALS = 40, 12
 SHORT_NIGHT, SHORT_FINALS = 18, 9
 """Boots of a night and of its finals where the study file does not say; a shorter night has none."""
 _ROUNDS_BEFORE_RACING = 2
+_CLEARLY_SLOWER = 0.03
+"""What is less than this share behind the leader is never given up: two boots may agree by chance."""
 
 
 def finals_boots(asked: int | None, planned: int | None) -> int:
@@ -74,19 +76,11 @@ class Finals:
 
     def _contenders(self, history: Sequence[TrialView], boots: int) -> list[Arm]:
         """The best arms inside the limits, and the baseline's, as they stood before the first final."""
-        arms = pool([trial for trial in history if trial.role != "final"], self.level)
+        arms = pool(before_finals(history), self.level)
         most = min(MOST_CONTENDERS, max(1, boots // BOOTS_PER_ARM - 1))
-        ranked = sorted(arms, key=lambda arm: arm.mean_log, reverse=True)
         mine = [arm for arm in arms if _is_baseline(arm)]
-        best = [arm for arm in ranked if arm not in mine and self._keeps_limits(arm)]
+        best = [arm for arm in front_runners(arms, self.limits) if arm not in mine]
         return best[:most] + mine
-
-    def _keeps_limits(self, arm: Arm) -> bool:
-        return not any(
-            broken_limits(self.limits, trial.settings, measured, trial.boot)
-            for trial in arm.trials
-            if (measured := trial.at(self.level))
-        )
 
     def _order(self, arms: Sequence[Arm], turn: int) -> list[Arm]:
         return random.Random(f"{self.seed}:{turn}").sample(arms, len(arms))
@@ -118,5 +112,5 @@ def _clearly_beaten(arm: Arm, arms: Sequence[Arm]) -> bool:
     best = max(arms, key=lambda other: other.mean_log)
     if best.key == arm.key:
         return False
-    _, (_, high) = BootNoise.pooled(arms).ratio(arm, best)
-    return high < 1
+    gap = BootNoise.pooled(arms).ratio(arm, best)
+    return gap.ci95[1] < 1 and gap.ratio < 1 - _CLEARLY_SLOWER

@@ -57,7 +57,7 @@ def test_the_fastest_wins_with_its_ratio_to_the_baseline() -> None:
 
 def test_replicates_are_pooled_so_that_one_lucky_boot_does_not_win() -> None:
     lucky = [trial(1, "a", 110.0), trial(2, "a", 90.0), trial(3, "a", 91.0)]
-    verdict = judge(trial(0, "mine", 80.0, role="baseline"), *lucky, trial(4, "b", 100.0))
+    verdict = judge(trial(0, "mine", 80.0, role="baseline"), *lucky, trial(4, "b", 106.0))
     assert verdict.best == 4
     verdict = judge(*lucky)
     assert verdict.replicates == (1, 2, 3)
@@ -114,7 +114,7 @@ def test_a_pinned_trial_is_the_baseline() -> None:
         trial(0, "mine", 80.0, role="baseline"), trial(1, "a", 90.0), trial(2, "b", 99.0), pinned=1
     )
     assert verdict.baseline == 1
-    assert verdict.speed_up == pytest.approx(1.1)
+    assert verdict.speed_up == pytest.approx(1.1, rel=1e-3)
 
 
 def test_settings_that_were_replaced_count_as_what_ran() -> None:
@@ -171,6 +171,10 @@ def final(number: int, key: str, tok_s: float) -> TrialView:
     return trial(number, key, tok_s, role="final")
 
 
+def final_levels(number: int, key: str, *tok_s: float) -> TrialView:
+    return trial(number, key, *tok_s, role="final")
+
+
 SEARCH = (trial(0, "mine", 80.0, role="baseline"), trial(1, "a", 130.0), trial(2, "b", 120.0))
 FINALS = (
     *(final(3, "a", 110.0), final(4, "b", 121.0), final(5, "mine", 80.0)),
@@ -192,6 +196,77 @@ def test_unfinished_finals_do_not_decide() -> None:
 def test_a_final_that_fails_loses() -> None:
     verdict = judge(*SEARCH, *FINALS, failed(9, "b", role="final"))
     assert (verdict.best, verdict.confirmed) == (1, True)
+
+
+def test_the_finals_say_how_sure_the_winner_is() -> None:
+    clear = judge(*SEARCH, *FINALS)
+    assert clear.probability_best is not None
+    assert clear.probability_best > 0.99
+    assert "with more than 99% probability the best of those in the finals" in clear.sentence
+    close = [final(number, key, 120.0 + number % 3) for number, key in enumerate(["a", "b"] * 3, start=3)]
+    unsure = judge(*SEARCH, *close, final(9, "mine", 80.0), final(10, "mine", 81.0))
+    assert unsure.probability_best is not None
+    assert 0.4 < unsure.probability_best < 0.7
+
+
+def test_close_finalists_are_pulled_together_and_distant_ones_left_alone() -> None:
+    def believed(other: float) -> float:
+        boots = [
+            *(final(3, "a", other), final(4, "b", 119.0), final(5, "mine", 80.0)),
+            *(final(6, "b", 121.0), final(7, "mine", 81.0), final(8, "a", other + 2)),
+        ]
+        throughput = judge(*SEARCH, *boots).throughput
+        assert throughput is not None
+        return throughput.tok_s
+
+    assert believed(117.0) < 119.8
+    assert believed(80.0) == pytest.approx(120.0, rel=2e-3)
+
+
+def test_equal_settings_are_no_significant_gain_even_if_one_was_lucky() -> None:
+    boots = [
+        final(3 + 4 * turn + place, key, tok_s * (1.02 if turn == place % 3 else 0.99))
+        for turn in range(3)
+        for place, (key, tok_s) in enumerate({"a": 83.0, "b": 80.0, "c": 80.0, "mine": 80.0}.items())
+    ]
+    verdict = judge(*SEARCH, trial(9, "c", 119.0), *boots)
+    assert verdict.best == 1
+    assert verdict.significant is False
+
+
+def test_the_luck_of_an_unconfirmed_leader_is_taken_off() -> None:
+    alone = judge(trial(0, "mine", 80.0, role="baseline"), trial(1, "a", 104.0), trial(2, "b", 60.0))
+    crowd = [trial(2 + number, f"b{number}", 100.0 + number % 3) for number in range(20)]
+    crowded = judge(trial(0, "mine", 80.0, role="baseline"), trial(1, "a", 104.0), *crowd)
+    assert alone.throughput is not None
+    assert crowded.throughput is not None
+    assert alone.throughput.tok_s == pytest.approx(104.0, rel=2e-3)
+    assert crowded.throughput.tok_s < 103.0
+    assert crowded.measured_tok_s == pytest.approx(104.0)
+    assert crowded.probability_best is not None
+    assert crowded.probability_best < 0.5
+    assert "104.0 was measured, and what leads so many others was probably lucky" in crowded.sentence
+    assert "was measured" not in alone.sentence
+
+
+def test_boots_that_agree_to_the_last_digit_are_still_judged() -> None:
+    exact = [
+        trial(number, key, tok_s).measurements[0].model_copy(update={"decode_tok_s_ci95": None})
+        for number, (key, tok_s) in enumerate({"mine": 80.0, "a": 100.0}.items())
+    ]
+    boots = [
+        TrialView(3 * place + turn, TrialState.COMPLETE, {}, key, key, role=role, measurements=(measurement,))
+        for turn in range(3)
+        for place, (key, role, measurement) in enumerate(
+            [("mine", "baseline", exact[0]), ("a", "search", exact[1])]
+        )
+    ]
+    assert judge(*boots).speed_up == pytest.approx(1.25, rel=1e-3)
+    again = [
+        TrialView(9 + b.number, b.state, {}, b.key, b.key, "final", measurements=b.measurements)
+        for b in boots
+    ]
+    assert judge(*boots, *again).speed_up == pytest.approx(1.25, rel=1e-3)
 
 
 def test_a_simulated_number_says_so() -> None:
