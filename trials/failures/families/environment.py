@@ -75,7 +75,8 @@ ENVIRONMENT: Final[tuple[Family, ...]] = (
         name="shared memory of the host too small",
         kind=_KIND,
         signs=(
-            r"/dev/shm",
+            # A model may lie there too.
+            r"/dev/shm(?:/(?:nccl|torch|psm|sem|cuda)[-_.]|(?!/))",
             r"Error while creating shared memory segment",
             r"unable to (?:open|mmap|write to) (?:a )?shared memory (?:object|file)",
             r"Bus error",
