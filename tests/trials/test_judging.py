@@ -10,7 +10,7 @@ import pytest
 from trials import judging
 from trials.boot_log.wording import STOPS_SERVER
 from trials.endings import Asked, Died, EndOfLife, GpuLost, Hung, WrongOutput
-from trials.failures import MachineFacts
+from trials.failures import MachineFacts, hardware_faults
 from trials.judging import Evidence, judge
 from trials.measure_errors import MeasureError
 from trials.outcome import FailureKind, Stage
@@ -153,3 +153,10 @@ def test_full_disk_does_not_hide_a_known_failure(tmp_path: Path, monkeypatch: py
 def test_request_to_stop_is_no_failure(tmp_path: Path) -> None:
     with pytest.raises(TypeError):
         judge(Asked(), _evidence(tmp_path, _READY, stage=Stage.MEASURE))
+
+
+def test_only_a_cards_own_faults_blame_the_card() -> None:
+    broken, crashed = "Xid 79: GPU 2 has fallen off the bus", "Xid 31: MMU fault of pid 4711 on GPU 0"
+    unreadable = "GPU 2 is lost: the driver no longer answers for it"
+    facts = MachineFacts(gpu_faults=(crashed, broken, unreadable))
+    assert hardware_faults(facts) == (broken, unreadable)

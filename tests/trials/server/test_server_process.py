@@ -11,11 +11,13 @@ from typing import Any
 
 import pytest
 
+from trials.boot_log.wording import STOPS_SERVER
 from trials.command import Command
 from trials.process_table import look_up
 from trials.server import ServerProcess, ServerStartError
 
 SLEEP = "import time; time.sleep(60)"
+_NO_PID = 1 << 30
 
 
 def test_server_has_its_own_session_no_input_our_mark_and_a_log(launch: Any) -> None:
@@ -141,3 +143,23 @@ def test_port_that_a_stranger_shares_with_us_is_not_ours(launch: Any, port: int)
 
 def test_nobody_listening_is_not_ours(launch: Any, port: int) -> None:
     assert not launch(SLEEP).owns_port(port)
+
+
+def test_strangers_are_live_processes_of_others(launch: Any) -> None:
+    server = launch(f"print('up', flush=True); {SLEEP}")
+    launch.wait_until_it_says("up")
+    assert server.strangers([server.pid, os.getpid(), _NO_PID]) == {os.getpid()}
+
+
+def test_log_says_when_the_server_is_being_ended(launch: Any) -> None:
+    server = launch(f"print('up', flush=True); {SLEEP}")
+    launch.wait_until_it_says("up")
+    launch.stop(server)
+    assert launch.log.read_text().splitlines()[-1].startswith(STOPS_SERVER)
+
+
+def test_log_of_a_server_that_ended_by_itself_says_nothing_of_the_kind(launch: Any) -> None:
+    server = launch("print('done')")
+    launch.exit_code(server)
+    launch.stop(server)
+    assert STOPS_SERVER not in launch.log.read_text()

@@ -56,6 +56,15 @@ def test_trouble_is_named(pace: Pace, kind: FailureKind | None, words: str) -> N
     assert caught.value.kind == kind
 
 
+@pytest.mark.parametrize("pace", [Pace(first_token_s=30), Pace(fault=Fault.STALL)])
+def test_a_hang_is_a_hang_even_if_time_is_up_before_patience_is(pace: Pace) -> None:
+    patience = Patience(connect_s=2, first_token_s=2, stall_s=2)
+    bench = BenchPlan(output_tokens=40, max_seconds_per_level=1.5)
+    with PacedServer(pace) as server, pytest.raises(MeasureError, match="no token from any of") as caught:
+        measure_level(server.url, 2, bench, PROMPTS, patience=patience)
+    assert caught.value.kind is FailureKind.HANG
+
+
 def test_a_dead_server_is_named() -> None:
     with PacedServer(Pace()) as server:
         url = server.url
