@@ -16,6 +16,7 @@ from autotune.cli.output import say_error
 from autotune.export.from_study import NothingToExportError
 from autotune.export.minimal import OtherServerError
 from autotune.night.lock import StudyIsRunningError
+from autotune.passport import PassportError
 from autotune.spec import SpecError
 from autotune.starting import NoOwnServerError
 from db.errors import StudyFileError
@@ -37,6 +38,7 @@ _EXIT_CODES: dict[type[Exception], int] = {
     NoOwnServerError: BAD_INPUT,
     NothingToExportError: NOTHING_FOUND,
     OtherServerError: BAD_INPUT,
+    PassportError: BAD_INPUT,
     StudyIsRunningError: FAILED,
     ContainerError: FAILED,
     MeasureError: FAILED,

@@ -86,10 +86,17 @@ def _trial(study: StudyView, number: int | None) -> TrialView | None:
 
 
 def _reached(study: StudyView, trial: TrialView, base: TrialView | None, level: int) -> Reached:
+    """What the verdict believes where the trial has won; its own boots at all other levels."""
+    verdict = study.verdict(level)
     arms = pool(study.trials, level)
     noise = BootNoise.pooled(arms)
     found = {arm.key: noise.estimate(arm) for arm in arms}
-    return Reached(level, found.get(trial.key), found.get(base.key) if base else None)
+    won = verdict.best == trial.number
+    return Reached(
+        level,
+        verdict.throughput if won else found.get(trial.key),
+        found.get(base.key) if base else None,
+    )
 
 
 def _last_boot(connection: Connection, study: StudyView, number: int) -> BootRow:

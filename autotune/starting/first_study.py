@@ -8,8 +8,8 @@ from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
+from autotune.machine import Machine, look_at_machine
 from autotune.starting.line import Setup
-from autotune.starting.machine import Machine, look_at_machine
 from autotune.starting.own_server import NoOwnServerError, OwnServer, from_command, from_model, from_url
 from autotune.starting.space import space_lines
 from autotune.starting.speculation import hint

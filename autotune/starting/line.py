@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from autotune.starting.machine import Machine
+from autotune.machine import Machine
 from trials.flags import FlagCatalogue
 from trials.model_facts import ModelFacts
 from trials.settings import Settings, SettingValue

@@ -1,4 +1,4 @@
-"""What a first study must know about the machine that it is for."""
+"""The machine as first studies and verifications see it: cards, links, driver."""
 
 from __future__ import annotations
 
@@ -22,10 +22,12 @@ class Machine:
 
     Attributes:
         links: How the cards are connected (``trials.gpus.GpuProbe.topology``), None if unknown.
+        driver: Its version, None if unknown.
     """
 
     cards: tuple[GpuCard, ...] = ()
     links: str | None = None
+    driver: str | None = None
 
     @property
     def count(self) -> int | None:
@@ -69,4 +71,4 @@ def look_at_machine(server: ServerPlan) -> Machine:
     """
     with TemporaryDirectory() as nothing, closing(open_probe(server, Path(nothing))) as probe:
         cards: Sequence[GpuCard] = probe.cards()
-        return Machine(tuple(cards), probe.topology() if len(cards) > 1 else None)
+        return Machine(tuple(cards), probe.topology() if len(cards) > 1 else None, probe.driver_version())

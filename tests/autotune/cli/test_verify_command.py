@@ -1,0 +1,61 @@
+"""``autotune verify`` boots the simulated box."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from autotune.arms import Estimate
+from autotune.cli.main import app
+from autotune.export import FORMATS
+from autotune.export._base import Reached
+from tests.autotune.export.test_export_formats import EXPORTED
+from tests.trials.box.conftest import KIMI
+from trials.outcome import BootReport
+
+
+def autotune(*words: str | Path) -> Result:
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+def write_passport(file: Path, tok_s: float, **changes: Any) -> Path:
+    recorded = dataclasses.replace(
+        EXPORTED,
+        server={"box": KIMI, "model_path": "moonshotai/Kimi-K2.5"},
+        bench={"levels": [1], "output_tokens": 64, "max_seconds_per_level": 1},
+        settings={"layout": "tp8", "mem_fraction_static": 0.86, "all_reduce": "nccl"},
+        reached=[Reached(1, Estimate(tok_s, (tok_s * 0.9, tok_s * 1.1), 1), None)],
+        simulated=True,
+        **changes,
+    )
+    file.write_text(FORMATS["json"].write(recorded))
+    return file
+
+
+@pytest.mark.slow
+def test_match_difference_and_failure(tmp_path: Path) -> None:
+    right = write_passport(tmp_path / "right.json", 82.0)
+    result = autotune("verify", right, "--studies", tmp_path, "--json")
+    told = json.loads(result.stdout)
+    assert (result.exit_code, told["match"]) == (0, True), told
+    assert (Path(told["folder"]) / "server.log").exists()
+
+    wrong = write_passport(tmp_path / "wrong.json", 200.0, boot=BootReport(kv_tokens=5))
+    result = autotune("verify", wrong, "--studies", tmp_path)
+    assert result.exit_code == 1
+    assert (
+        "No match (SIMULATED: no number of it is real): KV tokens, tok/s at 1 stream differ." in result.stdout
+    )
+
+
+def test_a_file_that_is_no_passport(tmp_path: Path) -> None:
+    file = tmp_path / "p.json"
+    file.write_text("{}")
+    result = autotune("verify", file)
+    assert result.exit_code == 2
+    assert "is no passport" in result.stderr
