@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import optuna
 from optuna.trial import FrozenTrial
@@ -17,6 +20,7 @@ from autotune.night.opening import STUDY_FILE
 from db import queries
 from db.engine import open_reader, open_storage
 from db.rows import StageRow
+from trials.box.faults import FAULTS_VARIABLE
 from trials.marks import marked_processes
 
 _STUDY = """
@@ -72,25 +76,33 @@ class BoxStudy:
     def database(self) -> Path:
         return self.study / STUDY_FILE
 
-    def start(self, *options: str) -> subprocess.Popen[str]:
-        """Begin ``autotune run`` and do not wait."""
+    def start(self, *options: str, faults: Sequence[Mapping[str, Any]] = ()) -> subprocess.Popen[str]:
+        """Begin ``autotune run`` and do not wait.
+
+        Args:
+            faults: Of the box while this runner lives; those of the study's ``env`` replace them.
+        """
         return subprocess.Popen(
             [sys.executable, "-m", "autotune", "run", "study.toml", "--no-dashboard", *options],
             cwd=self.folder,
+            env={**os.environ, FAULTS_VARIABLE: json.dumps(faults)},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
         )
 
-    def run(self) -> str:
+    def run(self, faults: Sequence[Mapping[str, Any]] = (), *, exit_code: int = 0) -> str:
         """Run to the end; what it printed."""
-        runner = self.start()
+        runner = self.start(faults=faults)
         printed, _ = runner.communicate(timeout=110)
-        assert runner.returncode == 0, printed
+        assert runner.returncode == exit_code, printed
         return printed
 
+    def optuna(self) -> optuna.Study:
+        return optuna.load_study(study_name="small", storage=open_storage(self.database))
+
     def trials(self) -> list[FrozenTrial]:
-        return optuna.load_study(study_name="small", storage=open_storage(self.database)).trials
+        return self.optuna().trials
 
     def stages(self, number: int) -> list[StageRow]:
         if not self.database.exists():
