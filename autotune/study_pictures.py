@@ -31,6 +31,9 @@ LATENCIES = {
 """Latencies that throughput can be held against: first token, between tokens, whole answer."""
 
 
+_USUAL_LATENCY = "ttft p95"
+
+
 class PictureError(LookupError):
     """There is no such picture of this study; one sentence."""
 
@@ -58,17 +61,27 @@ _Drawer: TypeAlias = Callable[[StudyView, Connection, PictureRequest], Figure]
 
 
 @dataclass(frozen=True)
+class Choice:
+    """What a reader may choose for one field of a request, and what stands there at first."""
+
+    values: Sequence[str]
+    usual: str | None
+
+
+@dataclass(frozen=True)
 class StudyPicture:
     """A picture that a study has.
 
     Attributes:
-        choices: What a reader may choose, ``{field of PictureRequest: values}``, for this study.
+        choices: What a reader may choose, by field of ``PictureRequest``, for this study.
+        wide: It needs the page's whole width.
     """
 
     title: str
     draw: _Drawer
-    choices: Callable[[StudyView], Mapping[str, Sequence[str]]] = field(default=lambda study: {})
+    choices: Callable[[StudyView], Mapping[str, Choice]] = field(default=lambda study: {})
     needs_levels: int = 1
+    wide: bool = False
 
 
 def draw(name: str, study: StudyView, connection: Connection, request: PictureRequest) -> Figure:
@@ -82,8 +95,8 @@ def draw(name: str, study: StudyView, connection: Connection, request: PictureRe
         raise PictureError(f"there is no picture {name!r}; choose one of: {', '.join(STUDY_PICTURES)}")
     for key, offered in picture.choices(study).items():
         wanted = getattr(request, key)
-        if wanted is not None and wanted not in offered:
-            raise PictureError(f"{key} {wanted!r} is not one of: {', '.join(offered)}")
+        if wanted is not None and wanted not in offered.values:
+            raise PictureError(f"{key} {wanted!r} is not one of: {', '.join(offered.values)}")
     if request.level is None:
         request = replace(request, level=study.bench.main_level)
     return picture.draw(study, connection, request)
@@ -178,12 +191,16 @@ def _map_axes(request: PictureRequest, names: Sequence[str]) -> tuple[str, str]:
     """What was asked for, else memory fraction against graph size, else the first two settings."""
     if len(names) < 2:
         raise PictureError("the crash map needs two settings that were varied")
-    usual = [name for name in ("mem_fraction_static", "cuda_graph_max_bs") if name in names]
-    across = request.across or next(name for name in [*usual, *names] if name != request.up)
-    up = request.up or next(name for name in [*usual, *names] if name != across)
+    across = request.across or next(name for name in _usual_first(names) if name != request.up)
+    up = request.up or next(name for name in _usual_first(names) if name != across)
     if across == up:
         raise PictureError("the crash map needs two different settings")
     return across, up
+
+
+def _usual_first(names: Sequence[str]) -> list[str]:
+    usual = [name for name in ("mem_fraction_static", "cuda_graph_max_bs") if name in names]
+    return list(dict.fromkeys([*usual, *names]))
 
 
 def _importance(study: StudyView, _: Connection, request: PictureRequest) -> Figure:
@@ -209,7 +226,7 @@ def _slice(study: StudyView, _: Connection, request: PictureRequest) -> Figure:
 
 def _tradeoff(study: StudyView, _: Connection, request: PictureRequest) -> Figure:
     level = _level(request)
-    latency = request.latency or "ttft p95"
+    latency = request.latency or _USUAL_LATENCY
     return figures.tradeoff(points(study, level), latency, level, simulated=study.card.simulated)
 
 
@@ -285,18 +302,31 @@ def _varied(study: StudyView) -> list[str]:
     return [one.name for one in setting_axes(study, points(study, level))]
 
 
+def _map_choices(study: StudyView) -> dict[str, Choice]:
+    names = _varied(study)
+    across, up, *_ = [*_usual_first(names), None, None]
+    return {"across": Choice(names, across), "up": Choice(names, up)}
+
+
+def _slice_choices(study: StudyView) -> dict[str, Choice]:
+    names = _varied(study)
+    return {"setting": Choice(names, names[0] if names else None)}
+
+
+def _latency_choices(_: StudyView) -> dict[str, Choice]:
+    return {"latency": Choice(list(LATENCIES), _USUAL_LATENCY)}
+
+
 STUDY_PICTURES: dict[str, StudyPicture] = {
     "history": StudyPicture("History", _history),
-    "crash-map": StudyPicture(
-        "Crash map", _crash_map, lambda study: {"across": _varied(study), "up": _varied(study)}
-    ),
+    "crash-map": StudyPicture("Crash map", _crash_map, _map_choices),
     "importance": StudyPicture("What matters", _importance),
-    "slice": StudyPicture("One setting at a time", _slice, lambda study: {"setting": _varied(study)}),
-    "parallel": StudyPicture("All settings at once", _parallel),
-    "tradeoff": StudyPicture("Throughput against latency", _tradeoff, lambda _: {"latency": list(LATENCIES)}),
+    "slice": StudyPicture("One setting at a time", _slice, _slice_choices),
+    "parallel": StudyPicture("All settings at once", _parallel, wide=True),
+    "tradeoff": StudyPicture("Throughput against latency", _tradeoff, _latency_choices),
     "levels": StudyPicture("Winner per level", _levels, needs_levels=2),
-    "timeline": StudyPicture("Where the night went", _timeline),
     "boot-times": StudyPicture("Boot time by stage", _boot_times),
+    "timeline": StudyPicture("Where the night went", _timeline, wide=True),
 }
 """Every picture of a study, in the order in which a page shows them."""
 
@@ -310,6 +340,13 @@ def pictures_of(study: StudyView) -> dict[str, StudyPicture]:
 def choices_json(study: StudyView) -> dict[str, Any]:
     """Which pictures there are, and what can be chosen of each."""
     return {
-        name: {"title": one.title, "choices": {key: list(of) for key, of in one.choices(study).items()}}
+        name: {
+            "title": one.title,
+            "wide": one.wide,
+            "choices": {
+                key: {"values": list(choice.values), "usual": choice.usual}
+                for key, choice in one.choices(study).items()
+            },
+        }
         for name, one in pictures_of(study).items()
     }

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 TOKEN_VARIABLE = "AUTOTUNE_PAGE_TOKEN"
-"""How whoever starts the dashboard may give it a token, so that it can print the link itself."""
+"""How whoever starts the dashboard may give it a token, and so print the link itself (``night/page.py``)."""
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 WRONG_TRIES = 10
 WRONG_TRIES_WITHIN_S = 60.0

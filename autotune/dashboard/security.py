@@ -111,7 +111,7 @@ def enter(door: Door, request: Request, offered: str, target: str) -> Response:
         return _said(request, 401, "this token is wrong or belongs to an earlier dashboard")
     # No redirect: a browser that came from another site would not send a strict cookie along with it.
     going_on = (
-        '<!doctype html><html lang="en"><title>autotune</title>'
+        '<!doctype html><html lang="en"><title>autotune</title><link rel="icon" href="data:,">'
         f'<meta http-equiv="refresh" content="0;url={escape(target)}">'
         f'<p><a href="{escape(target)}">Go on to the page</a></p></html>'
     )

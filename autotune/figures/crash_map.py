@@ -76,7 +76,7 @@ def crash_map(
     return figure(
         "Crash map",
         f"{across.name} against {up.name}: what worked and what did not. The darker the ground, the surer the"
-        " search is that settings there fail; the line is where it would bet either way.",
+        " search is that settings there fail; its lines are at 25, 50 and 75 %.",
         data,
         layout,
         ["trial", across.name, up.name, "group", "failure", "panel"],
@@ -101,11 +101,15 @@ def _axes(across: SettingAxis, up: SettingAxis, place: int, count: int, narrow: 
     start = place * (size + _GAP)
     whole, part = [0, 1], [start, start + size]
     if narrow:
-        part = [1 - start - size, 1 - start - (0.06 if count > 1 else 0)]
+        part = [1 - start - size, 1 - start - (0.04 if count > 1 else 0)]
     hidden: dict[str, Any] = {"title": {"text": ""}, "showticklabels": False} if place and not narrow else {}
+    untitled: dict[str, Any] = {"title": {"text": ""}} if narrow and place < count - 1 else {}
     return {
         f"xaxis{suffix}": across.layout(
-            6 if count > 1 or narrow else 12, domain=whole if narrow else part, anchor=f"y{suffix}"
+            6 if count > 1 or narrow else 12,
+            domain=whole if narrow else part,
+            anchor=f"y{suffix}",
+            **untitled,
         ),
         f"yaxis{suffix}": up.layout(
             domain=part if narrow else whole,
@@ -129,11 +133,13 @@ def _heading(title: str, suffix: str) -> dict[str, Any]:
 
 
 def _shade(chances: Sequence[Sequence[float]], suffix: str, *, is_first: bool) -> Trace:
+    # The outermost values are repeated half a place further out, so that the ground reaches the frame.
+    rows = [[row[0], *row, row[-1]] for row in [chances[0], *chances, chances[-1]]]
     return {
         "type": "contour",
-        "z": [[round(1 - chance, 3) for chance in row] for row in chances],
-        "x": list(range(len(chances[0]))),
-        "y": list(range(len(chances))),
+        "z": [[round(1 - chance, 3) for chance in row] for row in rows],
+        "x": _padded(len(chances[0])),
+        "y": _padded(len(chances)),
         "xaxis": f"x{suffix}",
         "yaxis": f"y{suffix}",
         "zmin": 0,
@@ -146,6 +152,10 @@ def _shade(chances: Sequence[Sequence[float]], suffix: str, *, is_first: bool) -
         "name": "believed to fail",
         "showlegend": is_first,
     }
+
+
+def _padded(count: int) -> list[float]:
+    return [-0.5, *range(count), count - 0.5]
 
 
 def _marks(

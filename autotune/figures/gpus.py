@@ -50,13 +50,11 @@ def gpus(moments: Sequence[float], cards: Mapping[int, CardCurve], *, simulated:
         )
     ]
     layout = {
-        "xaxis": axis("s since the trial's start", anchor="y2" if has_power else "y"),
-        "yaxis": axis(
-            unit("in use, GiB", simulated), rangemode="tozero", domain=[0.48 if has_power else 0, 1]
-        ),
+        "xaxis": axis(unit("s since the trial's start", simulated), anchor="y2" if has_power else "y"),
+        "yaxis": axis("memory, GiB", rangemode="tozero", domain=[0.48 if has_power else 0, 1]),
     }
     if has_power:
-        layout["yaxis2"] = axis(unit("power, W", simulated), rangemode="tozero", domain=[0, 0.42])
+        layout["yaxis2"] = axis("power, W", rangemode="tozero", domain=[0, 0.42])
     return figure(
         "GPU memory and power",
         "Memory in use on each card over the trial" + (", and the power that it drew." if has_power else "."),

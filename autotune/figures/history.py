@@ -18,15 +18,22 @@ from autotune.figures.marks import (
 )
 from autotune.figures.points import Point
 
-_ROLE_SYMBOLS = {"baseline": "diamond", "final": "star", "canary": "triangle-up"}
+_ROLES = {"search": "worked", "baseline": "baseline", "canary": "canary", "final": "final"}
+_ROLE_SYMBOLS = {"worked": "circle", "baseline": "diamond", "canary": "triangle-up", "final": "star"}
 
 
 def history(points: Sequence[Point], level: int, *, simulated: bool) -> Figure:
     """Every trial in order: throughput with intervals, the best so far, crashes on a lane of their own."""
     worked = [point for point in points if point.worked]
+    by_role = [(name, [point for point in worked if point.role == role]) for role, name in _ROLES.items()]
     stopped = [point for point in points if point.outcome == "stopped" and point.tok_s is not None]
     failed = [point for point in points if point.failure is not None]
-    traces = [_best_so_far(worked, points), _worked(worked), _stopped(stopped), *_crashes(failed)]
+    traces = [
+        _best_so_far(worked, points),
+        *(_worked(name, same, _ROLE_SYMBOLS[name]) for name, same in by_role),
+        _stopped(stopped),
+        *_crashes(failed),
+    ]
     name = throughput_unit(level, simulated)
     return figure(
         "History",
@@ -81,8 +88,8 @@ def _best_so_far(worked: Sequence[Point], points: Sequence[Point]) -> Trace:
     }
 
 
-def _worked(points: Sequence[Point]) -> Trace:
-    trace = _markers("worked", points, BLUE, [_ROLE_SYMBOLS.get(point.role, "circle") for point in points])
+def _worked(name: str, points: Sequence[Point], symbol: str) -> Trace:
+    trace = _markers(name, points, BLUE, [symbol] * len(points))
     tops = [point.ci95[1] - (point.tok_s or 0.0) if point.ci95 else 0.0 for point in points]
     bottoms = [(point.tok_s or 0.0) - point.ci95[0] if point.ci95 else 0.0 for point in points]
     trace["error_y"] = {

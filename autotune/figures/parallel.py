@@ -7,12 +7,14 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
-from autotune.figures.marks import GREY, Figure, Trace, figure, throughput_unit
+from autotune.figures.marks import BLUE, GREY, ORANGE, RED, SKY, Figure, Trace, figure, throughput_unit
 from autotune.figures.points import Point, SettingAxis, jitter, label
 
-_SPEEDS = ("#c7d9ea", "#8fbbe0", "#4a98d3", "#1f6fae", "#0b3d6b")
-"""Slowest to fastest: one hue, so that the order survives colour blindness and print."""
+_SPEEDS = (GREY, SKY, BLUE, ORANGE, RED)
+"""Slowest to fastest. The faster, the thicker as well: the order survives colour blindness and print."""
 _WIDEST_SPREAD = 0.5
+_LONGEST_LABEL = 18
+_FAILED = "failed"
 
 
 def parallel(points: Sequence[Point], axes: Sequence[SettingAxis], level: int, *, simulated: bool) -> Figure:
@@ -20,22 +22,23 @@ def parallel(points: Sequence[Point], axes: Sequence[SettingAxis], level: int, *
     worked = sorted((point for point in points if point.worked), key=lambda point: point.tok_s or 0.0)
     failed = [point for point in points if point.failure is not None]
     groups = _fifths(worked)
-    data = [_lines("failed", GREY, "dot", failed, axes)]
+    data = [_lines(_FAILED, GREY, 1.0, failed, axes)]
     for place, group in enumerate(groups):
         speeds = [point.tok_s or 0.0 for point in group]
         name = f"{min(speeds):.0f} to {max(speeds):.0f}"
-        colour = _SPEEDS[len(_SPEEDS) - len(groups) + place]
-        data.append(_lines(name, colour, "solid", group, axes))
+        rank = len(_SPEEDS) - len(groups) + place
+        data.append(_lines(name, _SPEEDS[rank], 1.2 + 0.35 * rank, group, axes))
     return figure(
         "All settings at once",
-        "Every trial is a line across the settings; the darker, the faster. Dotted lines failed. A setting"
+        "Every trial is a line across the settings; the thicker, the faster. Dotted lines failed. A setting"
         " that did not apply is skipped.",
         [trace for trace in data if trace["x"]],
         {
             "xaxis": {
                 "tickvals": list(range(len(axes))),
-                "ticktext": [html.escape(one.name).replace("_", " ") for one in axes],
-                "range": [-0.15, len(axes) - 0.6],
+                "ticktext": [html.escape(one.name).replace("_", "<br>") for one in axes],
+                "ticklabeloverflow": "allow",
+                "range": [-0.3, len(axes) - 0.5],
                 "zeroline": False,
             },
             "yaxis": {"visible": False, "range": [-0.06, 1.06]},
@@ -62,7 +65,9 @@ def _fifths(worked: Sequence[Point]) -> list[Sequence[Point]]:
     return [worked[low:high] for low, high in itertools.pairwise(edges)]
 
 
-def _lines(name: str, colour: str, dash: str, points: Sequence[Point], axes: Sequence[SettingAxis]) -> Trace:
+def _lines(
+    name: str, colour: str, width: float, points: Sequence[Point], axes: Sequence[SettingAxis]
+) -> Trace:
     xs: list[int | None] = []
     ys: list[float | None] = []
     texts: list[str | None] = []
@@ -83,8 +88,8 @@ def _lines(name: str, colour: str, dash: str, points: Sequence[Point], axes: Seq
         "y": ys,
         "text": texts,
         "hovertemplate": "%{text}<extra></extra>",
-        "line": {"color": colour, "width": 1 if dash == "dot" else 1.6, "dash": dash},
-        "opacity": 0.5 if dash == "dot" else 0.85,
+        "line": {"color": colour, "width": width, "dash": "dot" if name == _FAILED else "solid"},
+        "opacity": 0.85,
     }
 
 
@@ -102,7 +107,7 @@ def _marks(place: int, one: SettingAxis) -> list[dict[str, Any]]:
         {
             "x": place,
             "y": at / last,
-            "text": html.escape(label(one.values[at])),
+            "text": html.escape(_short(label(one.values[at]))),
             "showarrow": False,
             "xanchor": "left",
             "xshift": 4,
@@ -110,3 +115,7 @@ def _marks(place: int, one: SettingAxis) -> list[dict[str, Any]]:
         }
         for at in range(0, len(one.values), step)
     ]
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST_LABEL else text[: _LONGEST_LABEL - 1] + "…"

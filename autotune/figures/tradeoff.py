@@ -28,7 +28,7 @@ def tradeoff(points: Sequence[Point], latency: str, level: int, *, simulated: bo
         "Throughput against latency",
         "Up and to the left is better. No trial on the front is beaten in both by another.",
         [trace for trace in traces if trace["x"]],
-        {"xaxis": axis(wait, rangemode="tozero"), "yaxis": axis(speed)},
+        {"xaxis": axis(wait), "yaxis": axis(speed)},
         ["trial", wait, speed, "on the front"],
         [
             (

@@ -38,8 +38,8 @@ def put_up(folder: Path, where: DashboardSection, begun: Callable[[int, str], Be
     """Start a dashboard that outlives the caller.
 
     Args:
-        begun: Told its pid and the study's address with its token before it is up: a caller that dies meanwhile has left a
-            note of it.
+        begun: Told its pid and the study's address with the token before it is up: a caller that dies
+            meanwhile has left a note of it.
 
     Returns:
         What ``begun`` made of that.

@@ -15,12 +15,13 @@ export function copyOnClick() {
   document.addEventListener("click", async (event) => {
     const button = event.target.closest("[data-copy]");
     if (!button) return;
+    button.dataset.label ??= button.textContent;
     try {
       await copyText(document.getElementById(button.dataset.copy).textContent);
       button.textContent = "Copied";
     } catch {
       button.textContent = "Select it by hand";
     }
-    setTimeout(() => { button.textContent = "Copy"; }, 2000);
+    setTimeout(() => { button.textContent = button.dataset.label; }, 2000);
   });
 }

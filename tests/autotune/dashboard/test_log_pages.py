@@ -6,7 +6,14 @@ from pathlib import Path
 import pytest
 
 from autotune.dashboard import logs
-from autotune.dashboard.logs import find_log, read_log_page
+from autotune.dashboard.logs import (
+    find_log,
+    last_lines,
+    read_log_after,
+    read_log_around,
+    read_log_page,
+    search_log,
+)
 
 TEXT = "".join(f"line {number}\n" for number in range(2000))
 
@@ -62,3 +69,59 @@ def test_a_compressed_log_is_found_too(tmp_path: Path) -> None:
     assert find_log(tmp_path) == tmp_path / "server.log.gz"
     (tmp_path / "server.log").write_bytes(b"")
     assert find_log(tmp_path) == tmp_path / "server.log"
+
+
+def test_a_page_says_which_line_it_begins_with(log: Path) -> None:
+    page = read_log_page(log)
+    assert page.lines[0] == f"line {page.first_line - 1}"
+
+
+@pytest.mark.parametrize("line", [1, 2, 700, 2000])
+def test_a_log_opens_at_a_line(log: Path, line: int) -> None:
+    page = read_log_around(log, line)
+    assert page.lines[line - page.first_line] == f"line {line - 1}"
+    assert read_log_page(log, page.start).lines[-1:] == (
+        (f"line {page.first_line - 2}",) if page.start else ()
+    )
+
+
+def test_past_its_end_a_log_opens_at_its_end(log: Path) -> None:
+    assert read_log_around(log, 5000).lines[-1] == "line 1999"
+
+
+def test_a_bar_that_is_redrawn_ends_lines_as_failures_count_them(tmp_path: Path) -> None:
+    path = tmp_path / "server.log"
+    path.write_bytes(b"first\r\n 10%\r 50%\r100%\nlast\n")
+    page = read_log_around(path, 5)
+    assert page.lines[5 - page.first_line] == "last"
+    assert [(hit.line, hit.text) for hit in search_log(path, "100%")] == [(4, "100%")]
+
+
+def test_a_follower_gets_whole_lines_and_each_of_them_once(tmp_path: Path) -> None:
+    path = tmp_path / "server.log"
+    path.write_bytes(b"one\ntwo\nthr")
+    first = read_log_after(path, 0)
+    assert (first.lines, first.end) == (("one", "two"), 8)
+    assert read_log_after(path, first.end).lines == ()
+    with path.open("ab") as file:
+        file.write(b"ee\nfour\n")
+    assert read_log_after(path, first.end).lines == ("three", "four")
+    assert read_log_after(path, 10**9).lines == ()
+
+
+def test_a_search_finds_lines_whatever_their_case(log: Path) -> None:
+    assert [(hit.line, hit.text) for hit in search_log(log, "LINE 1999")] == [(2000, "line 1999")]
+    assert len(search_log(log, "line")) == logs.MOST_HITS
+    assert search_log(log, "nothing like it") == []
+
+
+def test_a_search_finds_letters_of_any_alphabet(tmp_path: Path) -> None:
+    path = tmp_path / "server.log"
+    path.write_text("GRÖSSE\nother\n", encoding="utf-8")
+    assert [hit.line for hit in search_log(path, "größe".replace("ß", "ss"))] == [1]
+
+
+def test_the_newest_lines_of_a_growing_log(tmp_path: Path) -> None:
+    path = tmp_path / "server.log"
+    path.write_text(TEXT)
+    assert last_lines(path, 2) == ("line 1998", "line 1999")

@@ -55,8 +55,8 @@ def test_a_browser_may_run_our_own_scripts_only(page: TestClient) -> None:
 
 def test_everything_a_page_loads_is_served_here(page: TestClient) -> None:
     text = page.get("/studies/sample").text
-    loaded = re.findall(r'(?:src|href|data-figure|data-events)="([^"#]+)"', text)
-    assert not [address for address in loaded if not address.startswith(("/", "data:,"))]
+    loaded = re.findall(r'(?:src|href|data-figure|data-live-from|data-table)="([^"#]+)"', text)
+    assert not [address for address in loaded if not address.startswith(("/", "?", "data:,"))]
     for address in loaded:
         if address.startswith("/static/"):
             assert page.get(address).status_code == 200
