@@ -98,11 +98,11 @@ class BoxStudy:
         assert runner.returncode == exit_code, printed
         return printed
 
-    def optuna(self) -> optuna.Study:
+    def optuna_study(self) -> optuna.Study:
         return optuna.load_study(study_name="small", storage=open_storage(self.database))
 
     def trials(self) -> list[FrozenTrial]:
-        return self.optuna().trials
+        return self.optuna_study().trials
 
     def stages(self, number: int) -> list[StageRow]:
         if not self.database.exists():

@@ -52,7 +52,7 @@ def test_canary_that_sings_blames_the_settings(
     assert canary.state is TrialState.COMPLETE
     assert (canary.user_attrs["role"], canary.user_attrs["replicate_of"]) == ("canary", 0)
     assert later, "the night did not go on"
-    assert not study.optuna().user_attrs.get("suspects")
+    assert not study.optuna_study().user_attrs.get("suspects")
     assert study.processes() == []
 
 
@@ -76,7 +76,7 @@ def test_canary_that_dies_ends_the_night_and_a_mended_machine_goes_on(
     for failed in (suspect, canary):
         assert failed.state is TrialState.FAIL
         assert (_failure(failed)["kind"], _failure(failed)["at_fault"]) == (kind, "environment")
-    assert study.optuna().user_attrs["suspects"] == [1]
+    assert study.optuna_study().user_attrs["suspects"] == [1]
     assert study.processes() == []
     study.run()
     assert [trial.state for trial in study.trials()[:3]] == [
