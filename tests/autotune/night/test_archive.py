@@ -28,3 +28,9 @@ def test_full_disk_leaves_the_log_as_it_is(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(archive.shutil, "copyfileobj", refuse)
     archive.compress_logs(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["server.log"]
+
+
+def test_a_log_that_is_a_device_has_no_end_and_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "server.log").symlink_to("/dev/zero")
+    archive.compress_logs(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["server.log"]
