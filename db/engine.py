@@ -245,10 +245,11 @@ def _holds_nothing(path: Path) -> bool:
     """No file, or one whose first runner died before it could make a table."""
     if not path.exists() or path.stat().st_size == 0:
         return True
-    return _is_sqlite(path) and not _look_inside(path)[0]
+    return is_sqlite(path) and not _look_inside(path)[0]
 
 
-def _is_sqlite(path: Path) -> bool:
+def is_sqlite(path: Path) -> bool:
+    """An SQLite file of whatever program, empty ones excepted."""
     with path.open("rb") as file:
         return file.read(len(_MAGIC)) == _MAGIC
 
@@ -261,7 +262,7 @@ def _revision(path: Path) -> str | None:
     """
     if not path.is_file():
         raise StudyFileError(f"{path}: there is no such study file")
-    if path.stat().st_size and not _is_sqlite(path):
+    if path.stat().st_size and not is_sqlite(path):
         raise StudyFileError(f"{path}: not a study file (it is no SQLite database)")
     tables, revision = _look_inside(path)
     if VERSION_TABLE not in tables:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from sqlalchemy import JSON, Boolean, Column, Float, ForeignKey, Index, Integer, MetaData, String, Table, Text
 
 VERSION_TABLE = "autotune_alembic_version"
-REVISION = "0001"
+REVISION = "0002"
 """Newest revision of ``db/migrations``; revisions are numbers, so that a newer file is recognised."""
 
 metadata = MetaData()
@@ -166,4 +166,18 @@ requests = Table(
     Column("payload", JSON, nullable=False),
     Column("done_at", String(24)),
     Column("answer", Text, comment="what came of it, one sentence"),
+)
+
+imports = Table(
+    "autotune_imports",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("at", String(24), nullable=False),
+    Column("source", Text, nullable=False, comment="the file that it was read from"),
+    Column("same", Boolean, nullable=False, comment="counts as data; else as a weaker prior"),
+    Column("settings", JSON, nullable=False),
+    Column("value", Float, comment="tok/s at this study's main level"),
+    Column("failure", JSON(none_as_null=True)),
+    Column("boot", JSON(none_as_null=True)),
+    Column("measurements", JSON, nullable=False),
 )

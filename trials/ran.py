@@ -82,9 +82,9 @@ def _used(
 
 def _reported(setting: str, settings: Settings, args: Mapping[str, Any], catalogue: FlagCatalogue) -> Any:
     if setting == "layout":
-        return _layout(args)
+        return layout_of(args)
     if setting == "cuda_graph_max_bs":
-        return _graph_size(args)
+        return graph_size_of(args)
     if setting in PLAIN_SETTINGS:
         return args.get(setting)
     if setting == "speculative_algorithm" and setting in args:
@@ -99,7 +99,8 @@ def _reported(setting: str, settings: Settings, args: Mapping[str, Any], catalog
     return None
 
 
-def _layout(args: Mapping[str, Any]) -> str | None:
+def layout_of(args: Mapping[str, Any]) -> str | None:
+    """The layout in our words, None where the server does not say."""
     if not isinstance(args.get("tp_size"), int):
         return None
     tp, ep, dp = (int(args.get(name) or 1) for name in ("tp_size", "ep_size", "dp_size"))
@@ -109,7 +110,7 @@ def _layout(args: Mapping[str, Any]) -> str | None:
     return str(Layout(tp=tp, ep=ep, adp=adp, dp=dp))
 
 
-def _graph_size(args: Mapping[str, Any]) -> int | None:
+def graph_size_of(args: Mapping[str, Any]) -> int | None:
     """The largest batch size to capture; 0 when the server captures none."""
     decode = (args.get("cuda_graph_config") or {}).get("decode")
     if isinstance(decode, Mapping):

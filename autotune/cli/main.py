@@ -10,6 +10,8 @@ import typer
 from autotune.cli.check import check
 from autotune.cli.commands import Commands
 from autotune.cli.diagnose import diagnose
+from autotune.cli.explain import explain
+from autotune.cli.import_command import import_boots
 from autotune.cli.init import init
 from autotune.cli.measure import measure
 from autotune.cli.report import report
@@ -44,11 +46,13 @@ for command in (
     best,
     export,
     report,
+    explain,
     diagnose,
     measure,
     verify,
 ):
     app.command()(command)
+app.command("import")(import_boots)
 
 
 def _print_version(wanted: bool) -> None:

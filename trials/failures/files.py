@@ -43,6 +43,15 @@ def diagnose_file(
 ) -> Diagnosis:
     """Say what became of the server that wrote a log file. Arguments as for ``diagnose``.
 
+    Raises:
+        LogError: As ``read_log``.
+    """
+    return conclude(read_log(path), exit_code=exit_code, stage=stage, settings=settings, facts=facts)
+
+
+def read_log(path: Path) -> Reading:
+    """Read a log file to its end.
+
     gzip, bzip2, xz and (Python 3.14 and later) zstd files are recognised by their first bytes, whatever
     their name. Memory stays under some 50 MB whatever the length.
 
@@ -56,7 +65,7 @@ def diagnose_file(
                 reading.feed(number, line)
     except OSError as error:
         raise LogError(f"{path}: cannot be read: {error.strerror or error}") from error
-    return conclude(reading, exit_code=exit_code, stage=stage, settings=settings, facts=facts)
+    return reading
 
 
 def _relevant_lines(stream: BufferedIOBase, reading: Reading) -> Iterator[tuple[int, bytes]]:

@@ -1,0 +1,1 @@
+"""Knowledge from elsewhere: boots of earlier studies, of other Optuna studies, and of server logs."""
