@@ -53,6 +53,7 @@ def numbers(storm: Storm, seconds: float) -> list[tuple[str, object]]:
     return [
         *sorted(storm.struck.items()),
         ("strikes", sum(storm.struck.values())),
+        ("strikes that found nothing to hit", sum(storm.missed.values())),
         ("runners started", storm.starts),
         ("runners that ended by themselves, by exit code", dict(storm.exits)),
         ("trials", len(rows)),

@@ -25,7 +25,7 @@ from trials.process_table import OsProcess
 NAME = "storm"
 BOX = "kimi-k2.5-8x-rtx-pro-6000"
 _NEWEST = """
-SELECT trials.state, (
+SELECT number, state, (
     SELECT stage FROM autotune_stages WHERE trial = trials.number ORDER BY id DESC LIMIT 1
 ) FROM trials ORDER BY number DESC LIMIT 1
 """
@@ -113,17 +113,17 @@ class ChaosStudy:
         except StudyFileError:
             return []
 
-    def moment(self) -> str:
-        """The newest stage of the newest trial, empty before its first, "over" when it is told."""
+    def moment(self) -> tuple[int, str]:
+        """The newest trial and its newest stage: empty before its first, "over" when it is told."""
         try:
             with closing(sqlite3.connect(f"file:{self.database}?mode=ro", uri=True, timeout=5)) as reader:
                 newest = reader.execute(_NEWEST).fetchone()
         except sqlite3.OperationalError:
-            return ""
+            return -1, ""
         if newest is None:
-            return ""
-        state, stage = newest
-        return "over" if state != "RUNNING" else stage or ""
+            return -1, ""
+        number, state, stage = newest
+        return number, "over" if state != "RUNNING" else stage or ""
 
     def uuid(self) -> str | None:
         try:

@@ -6,7 +6,7 @@ import random
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from db.rows import TrialRow
@@ -16,7 +16,7 @@ from trials.outcome import Stage
 
 _MOMENTS = ("", *(str(stage) for stage in Stage), "over")
 """When the storm strikes, in order; the empty one is before a trial's first stage."""
-_PATIENCE_S = 12.0
+_PATIENCE_S = 15.0
 _END_S = 900.0
 _PEACEFUL_RUNS = 4
 
@@ -30,6 +30,8 @@ class Storm:
     Attributes:
         lock_s: How long the database is locked by another process, s.
         told: Every trial that was ever seen told, as it was seen first.
+        struck: Strikes that hit something, by kind.
+        missed: Strikes that found nothing to hit.
         changed: Told trials that were different later: what must never happen.
         exits: How runners ended.
     """
@@ -40,8 +42,10 @@ class Storm:
     told: dict[int, Told] = field(default_factory=dict)
     changed: list[str] = field(default_factory=list)
     struck: Counter[str] = field(default_factory=Counter)
+    missed: Counter[str] = field(default_factory=Counter)
     exits: Counter[int] = field(default_factory=Counter)
     starts: int = 0
+    trials_before: int = 0
     runner: subprocess.Popen[bytes] = field(init=False)
 
     def rage(self, schedule: Sequence[Mishap]) -> None:
@@ -51,8 +55,10 @@ class Storm:
             if self.runner.poll() is not None:
                 self.start()
             self.wait_for_moment(self.rng.choice(_MOMENTS))
-            mishap.strike(self)
-            self.struck[mishap.name] += 1
+            if mishap.strike(self):
+                self.struck[mishap.name] += 1
+            else:
+                self.missed[mishap.name] += 1
             self.look()
 
     def calm_down(self, trials: int) -> None:
@@ -72,6 +78,7 @@ class Storm:
 
     def start(self, env: Mapping[str, str] | None = None) -> None:
         self.starts += 1
+        self.trials_before = len(self.study.rows())
         self.runner = self.study.start(env)
 
     def wait_for_end(self, within_s: float) -> None:
@@ -83,22 +90,30 @@ class Storm:
             self.runner.wait()
 
     def wait_for_moment(self, moment: str) -> None:
-        """Until a trial has come so far, the runner has ended, or patience has."""
+        """Until a trial of this runner has come so far; the empty moment is somewhere in its start."""
+        if not moment:
+            time.sleep(self.rng.uniform(0.0, 2.0))
+            return
+        self.wait_until(lambda: self._has_come_to(moment))
+        time.sleep(self.rng.uniform(0.0, 0.1))
+
+    def _has_come_to(self, moment: str) -> bool:
+        number, now = self.study.moment()
+        return number >= self.trials_before and _MOMENTS.index(now) >= _MOMENTS.index(moment)
+
+    def wait_until(self, true: Callable[[], object]) -> bool:
+        """True when it came true before the runner's end and before patience had one."""
         deadline = time.monotonic() + _PATIENCE_S
         while time.monotonic() < deadline and self.runner.poll() is None:
-            if _MOMENTS.index(self.study.moment()) >= _MOMENTS.index(moment):
-                break
+            if true():
+                return True
             time.sleep(0.02)
-        time.sleep(self.rng.uniform(0.0, 0.1))
+        return False
 
     def wait_for_next_trial(self) -> None:
         """Until one more trial is told."""
         before = len(self.study.rows())
-        deadline = time.monotonic() + 2 * _PATIENCE_S
-        while time.monotonic() < deadline and self.runner.poll() is None:
-            if sum(row.is_told for row in self.study.rows()) > before:
-                return
-            time.sleep(0.1)
+        self.wait_until(lambda: sum(row.is_told for row in self.study.rows()) > before)
 
     def look(self) -> list[TrialRow]:
         """Hold what is told now against what was told before."""
