@@ -123,14 +123,15 @@ def open_reader(path: Path) -> StudyReader:
     the second case its last run has no end, and it is read as immutable, so that SQLite does not lay an empty
     ``-wal`` beside it that would hide what is missing.
 
+    A study of an older autotune is brought up to date first, for which it must be writable: migrations only
+    add, so that a runner of the older one goes on unharmed.
+
     Raises:
-        StudyFileError: If the file is missing, empty, no study of ours, or of another revision.
+        StudyFileError: If the file is missing, empty, no study of ours, of a newer autotune, or of an older
+            one and not writable.
     """
-    revision = _revision(path)
-    if revision != REVISION:
-        raise StudyFileError(
-            f"{path}: the study was written by an older autotune; bring it up to date with: autotune run"
-        )
+    if _revision(path) != REVISION:
+        _bring_up_to_date(path)
     if _wal(path).exists() or not _in_wal_mode(path):
         return StudyReader(path, _read_engine(path, "mode=ro"))
     at_rest = StudyReader(path, _read_engine(path, "mode=ro&immutable=1"), frozen=True)
@@ -226,6 +227,15 @@ def _migrate(engine: Engine, path: Path) -> None:
             upgrade(connection)
     except Exception as error:
         raise StudyFileError(f"{path}: our tables could not be brought up to date: {error}") from error
+
+
+def _bring_up_to_date(path: Path) -> None:
+    if not os.access(path, os.W_OK) or not os.access(path.parent, os.W_OK):
+        raise StudyFileError(
+            f"{path}: the study was written by an older autotune and must be updated;"
+            " copy it to where it can be written"
+        )
+    open_writer(path).dispose()
 
 
 def _in_wal_mode(path: Path) -> bool:

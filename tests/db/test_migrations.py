@@ -9,7 +9,7 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, inspect
 
-from db.engine import open_storage, open_writer
+from db.engine import open_reader, open_storage, open_writer
 from db.errors import StudyFileError
 from db.schema import REVISION, VERSION_TABLE, metadata
 
@@ -57,3 +57,14 @@ def test_a_migration_that_fails_leaves_nothing_behind(
     with open_writer(path, create=True).connect() as connection:
         assert not inspect(connection).has_table("autotune_half")
         assert inspect(connection).has_table("autotune_study")
+
+
+def test_reading_brings_an_older_study_up_to_date(tmp_path: Path) -> None:
+    path = tmp_path / "study.db"
+    engine = open_writer(path, create=True)
+    with engine.begin() as connection:
+        connection.exec_driver_sql("DROP TABLE autotune_imports")
+        connection.exec_driver_sql(f"UPDATE {VERSION_TABLE} SET version_num = '0001'")
+    engine.dispose()
+    with open_reader(path) as reader, reader.connect() as connection:
+        assert inspect(connection).has_table("autotune_imports")
