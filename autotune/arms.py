@@ -118,8 +118,11 @@ class BootNoise:
 
     def half_width(self, arm: Arm) -> float:
         """Of the mean logarithm, by Student's t; noise within boots counts where it is the larger."""
-        between = float(stdtrit(self.degrees, 0.975)) * math.sqrt(self.variance)
-        return max(between, arm.within_half_width) / math.sqrt(len(arm.logs))
+        return max(self.half_width_of(len(arm.logs)), arm.within_half_width / math.sqrt(len(arm.logs)))
+
+    def half_width_of(self, boots: int) -> float:
+        """The same from the noise between boots alone."""
+        return float(stdtrit(self.degrees, 0.975)) * math.sqrt(self.variance / boots)
 
 
 def pool(trials: Sequence[TrialView], level: int) -> list[Arm]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,19 +21,26 @@ class PastBoot:
     Attributes:
         failure: The trial's ``failure`` attribute, None for one that worked.
         boot: The trial's ``boot`` attribute, as far as known.
+        tok_s: What it reached at the level in question, tok/s; None without a measurement.
     """
 
     settings: Mapping[str, Any]
     failure: Mapping[str, Any] | None
     boot: Mapping[str, Any] = field(default_factory=dict)
+    tok_s: float | None = None
 
 
 def boot_chances(space: SearchSpace, past: Sequence[PastBoot], wanted: Sequence[Settings]) -> list[float]:
     """Probability that each of the wanted settings boots, as ``CrashAwareSampler`` believes it."""
     codec = Codec(space)
-    model = FeasibilityModel(codec, [_observation(place, one, space) for place, one in enumerate(past)])
+    model = FeasibilityModel(codec, observations(space, past))
     judged = model.judge(codec.values_of([space.active(settings) for settings in wanted]))
     return [float(chance) for chance in judged.boots]
+
+
+def observations(space: SearchSpace, past: Sequence[PastBoot]) -> list[Observation]:
+    """Past boots as the models take them."""
+    return [_observation(place, one, space) for place, one in enumerate(past)]
 
 
 def _observation(place: int, one: PastBoot, space: SearchSpace) -> Observation:
@@ -41,6 +49,7 @@ def _observation(place: int, one: PastBoot, space: SearchSpace) -> Observation:
         number=place,
         settings=settings,
         ending="good" if one.failure is None else "crash",
+        score=None if one.tok_s is None else math.log(one.tok_s),
         failure=None if one.failure is None else Failure.read(one.failure),
         boot=one.boot,
         complete=not space.missing(settings),

@@ -100,6 +100,16 @@ class GaussianProcess:
         variance = np.maximum(spread - np.sum(half**2, axis=0), 1e-10)
         return self._centre + self._scale * (cross @ self._alpha), self._scale * np.sqrt(variance)
 
+    def differences(self, one: Matrix, others: Matrix) -> tuple[Matrix, Matrix]:
+        """Mean and deviation of one's score minus each other's; what they share is not unsure twice."""
+        points = np.vstack([one, others])
+        cross = self._kernel(self._theta, *self._compare(points, self._units)).total
+        prior = self._kernel(self._theta, *self._compare(points, points)).total
+        half = solve_triangular(self._lower[0], cross.T, lower=True)
+        covariance, mean = prior - half.T @ half, cross @ self._alpha
+        variance = covariance[0, 0] + np.diag(covariance)[1:] - 2.0 * covariance[0, 1:]
+        return self._scale * (mean[0] - mean[1:]), self._scale * np.sqrt(np.maximum(variance, 1e-10))
+
     @property
     def _columns(self) -> int:
         return int(self._units.shape[1])
