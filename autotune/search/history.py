@@ -127,6 +127,10 @@ class History:
     def ended(self, *endings: Ending) -> list[Observation]:
         return [seen for seen in self.observations if seen.complete and seen.ending in endings]
 
+    def measured_here(self) -> list[Observation]:
+        """Good boots of this study that have a value."""
+        return [seen for seen in self.ended("good") if seen.score is not None and seen.number >= 0]
+
     def value_of(self, score: float) -> float:
         """Back from a score to the objective's unit."""
         return math.exp(min(self.sign * score, _LARGEST_LOG)) if self.logarithmic else self.sign * score

@@ -1,4 +1,4 @@
-"""From beliefs to one proposal, with the sentence that says why."""
+"""From beliefs to one proposal."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Any, Protocol
 import numpy as np
 
 from autotune.search.acquisition import log_expected_improvement, worth
-from autotune.search.belief import Belief, Standing
+from autotune.search.belief import Belief
 from autotune.search.candidates import candidates, neighbours, tidy, unswept
 from autotune.search.codec import Codec, Matrix, Rows
+from autotune.search.explanations import PARENTS, Explainer, Proposal
 from autotune.search.feasibility import Feasibility
 from autotune.search.history import History
 from autotune.search.limits import LimitModel
 from autotune.search.memory import MemoryWindow
-from autotune.search.parameters import Settings, Value
+from autotune.search.parameters import Settings
 from autotune.search.preflight import Preflight
 from autotune.search.space import Key
 
-_PARENTS = 8
 _CLIMBS, _CLIMBERS, _NO_GAIN = 12, 2, 1e-3
 _REPLICATE_AFTER = 20
 _REPLICATE_EVERY = 30
@@ -28,7 +28,6 @@ _WORTHWHILE = 0.5
 _SWEEP_CHANCE, _STUCK_AFTER, _DOUBT = 0.3, 4, 2.0
 _CURIOSITY, _PARSIMONY = 0.7, 0.01
 _LARGEST_ENUMERATION = 50_000
-_INTERVAL = 1.96
 
 
 class SpaceUsedUpError(RuntimeError):
@@ -39,42 +38,6 @@ class Judge(Protocol):
     """Says what boots; ``FeasibilityModel`` is one."""
 
     def judge(self, values: Matrix) -> Feasibility: ...
-
-
-@dataclass(frozen=True)
-class Proposal:
-    """What to boot next.
-
-    Attributes:
-        settings: Every parameter, conditionals that do not count included.
-        why: One sentence.
-        parent: Trial whose settings were changed, None if none.
-        changes: Setting to [from, to].
-        p_boots: Probability that it boots.
-        expected: Interval of the objective, in its unit, None while nothing has worked.
-        replicate_of: Trial that this repeats on purpose.
-        ruled_out: Settings that looked better and are proven dead, with the proof.
-    """
-
-    settings: Settings
-    why: str
-    parent: int | None
-    changes: dict[str, list[Value | None]]
-    p_boots: float
-    expected: tuple[float, float] | None
-    replicate_of: int | None = None
-    ruled_out: tuple[dict[str, Any], ...] = ()
-
-    def attribute(self) -> dict[str, Any]:
-        """As stored on the trial under ``proposal``."""
-        return {
-            "why": self.why,
-            "parent": self.parent,
-            "changes": self.changes,
-            "p_boots": round(self.p_boots, 4),
-            "expected": None if self.expected is None else [round(bound, 3) for bound in self.expected],
-            "ruled_out": list(self.ruled_out),
-        }
 
 
 @dataclass(frozen=True)
@@ -117,6 +80,7 @@ class Proposer:
         measured = [seen for seen in history.ended("good", "stopped") if seen.score is not None]
         self._belief = Belief(codec, history, self._window, limits) if measured else None
         self._limits = LimitModel(codec, self._window, history.ended("good"), limits)
+        self._explainer = Explainer(codec, history, self._window, self._belief)
         self._parents = self._parent_rows()
         tried = codec.values_of(
             [seen.settings for seen in history.ended("good", "stopped", "crash", "pending")]
@@ -135,18 +99,17 @@ class Proposer:
         again = self._replicate()
         if again is not None:
             return again
-        pool = self._sweep() if self._exploring and self._stuck() else None
-        if pool is None:
+        pool = self._sweep()
+        found = self._first_free(pool) if pool is not None else None
+        if pool is None or found is None:
             pool = self._climb(self._score(candidates(self._codec, self._parents, self._rng)))
-        found = self._first_free(pool)
-        if found is None:
-            found = self._first_free(self._score(self._everything()))
+            found = self._first_free(pool) or self._first_free(self._score(self._everything()))
         if found is None:
             raise SpaceUsedUpError(
                 "every combination of the space has been tried or cannot run; widen [space]"
             )
         row, boots = found
-        return self._explain(row, boots, self._ruled_out(pool, row))
+        return self._explainer.explain(row, boots, self._ruled_out(pool, row))
 
     def _stuck(self) -> bool:
         """Whether the last few boots brought nothing better."""
@@ -156,11 +119,11 @@ class Proposer:
         return sum(one.number > best for one in self._history.ended("good", "crash")) >= _STUCK_AFTER
 
     def _sweep(self) -> _Scored | None:
-        """Single changes of the incumbent to what nothing near it has tried; None when all has been.
+        """Single changes of the incumbent to what nothing near it has tried; None: not now, or all has been.
 
         What a setting did elsewhere need not hold here: the sweep looks again, the unlikely last.
         """
-        if self._belief is None:
+        if self._belief is None or not self._exploring or not self._stuck():
             return None
         rows = unswept(self._codec, self._parents[0], self._finished)
         if not len(rows):
@@ -173,7 +136,7 @@ class Proposer:
     def _parent_rows(self) -> list[Rows]:
         if self._belief is None:
             return []
-        standings = self._belief.standings[:_PARENTS]
+        standings = self._belief.standings[:PARENTS]
         return [self._completed(standing.seen.settings) for standing in standings]
 
     def _completed(self, settings: Settings) -> Rows:
@@ -296,77 +259,9 @@ class Proposer:
             return None
         number = incumbent.seen.number
         why = f"Repeats trial {number}, the best so far, to learn how much boots of the same settings differ."
-        expected = self._expected(row)
+        expected = self._explainer.expected(row)
         return Proposal(self._codec.settings(row), why, number, {}, 1.0, expected, replicate_of=number)
-
-    def _expected(self, row: Rows) -> tuple[float, float] | None:
-        if self._belief is None:
-            return None
-        mean, deviation = self._belief.predict(self._window.inputs(self._codec.values(row[None, :])))
-        ends = [float(mean[0]) + side * _INTERVAL * float(deviation[0]) for side in (-1, 1)]
-        low, high = sorted(self._history.value_of(self._belief.unwarp(end)) for end in ends)
-        return low, high
-
-    def _explain(self, row: Rows, boots: float, ruled_out: tuple[dict[str, Any], ...]) -> Proposal:
-        settings = self._codec.settings(row)
-        active = self._codec.space.active(settings)
-        if self._belief is None:
-            why = f"Nothing has worked yet: the settings most likely to boot ({boots:.0%})."
-            return Proposal(settings, why, None, {}, boots, None, ruled_out=ruled_out)
-        parent = _closest(self._belief.standings[:_PARENTS], active)
-        changes = _changes(parent.seen.settings, active)
-        expected = self._expected(row)
-        why = self._sentence(parent, changes, boots, expected)
-        number = parent.seen.number if parent.seen.number >= 0 else None
-        return Proposal(settings, why, number, changes, boots, expected, ruled_out=ruled_out)
-
-    def _sentence(
-        self,
-        parent: Standing,
-        changes: Mapping[str, list[Value | None]],
-        boots: float,
-        expected: tuple[float, float] | None,
-    ) -> str:
-        moves = ", ".join(f"{name} {_shown(old)} -> {_shown(new)}" for name, (old, new) in changes.items())
-        untried = self._untried(changes)
-        value = "" if parent.seen.value is None else f" ({parent.seen.value:.4g})"
-        source = (
-            f"trial {parent.seen.number}{value}" if parent.seen.number >= 0 else f"an earlier study{value}"
-        )
-        news = f"; never measured before: {', '.join(untried)}" if untried else ""
-        reach = "" if expected is None else f", {expected[0]:.4g} to {expected[1]:.4g} expected"
-        return f"From {source}: {moves}{news}; {boots:.0%} likely to boot{reach}."
-
-    def _untried(self, changes: Mapping[str, list[Value | None]]) -> list[str]:
-        seen = {
-            (name, value)
-            for one in self._history.ended("good", "stopped")
-            for name, value in one.settings.items()
-        }
-        categorical = {
-            name
-            for name, unordered in zip(self._codec.names, self._codec.categorical, strict=True)
-            if unordered
-        }
-        return [
-            f"{name} {_shown(new)}"
-            for name, (_, new) in changes.items()
-            if name in categorical and new is not None and (name, new) not in seen
-        ]
 
 
 def _parts(pool: _Scored) -> Iterable[Any]:
     return pool.rows, pool.score, pool.promise, pool.boots
-
-
-def _closest(standings: list[Standing], active: Settings) -> Standing:
-    return min(standings, key=lambda standing: len(_changes(standing.seen.settings, active)))
-
-
-def _changes(old: Settings, new: Settings) -> dict[str, list[Value | None]]:
-    names = sorted(old.keys() | new.keys())
-    return {name: [old.get(name), new.get(name)] for name in names if old.get(name) != new.get(name)}
-
-
-def _shown(value: Value | None) -> str:
-    return "unset" if value is None else f"{value:g}" if isinstance(value, float) else str(value)

@@ -8,22 +8,24 @@ from typing import Any
 import numpy as np
 from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler, RandomSampler
-from optuna.study import Study
+from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from autotune.search.belief import Belief
 from autotune.search.codec import Codec
+from autotune.search.explanations import Proposal
 from autotune.search.feasibility import FeasibilityModel
 from autotune.search.history import History, read_history
 from autotune.search.limits import check_limits
 from autotune.search.memory import MemoryWindow
 from autotune.search.parameters import Settings, SpaceError
 from autotune.search.preflight import Preflight
-from autotune.search.priors import earlier_observations, next_known_good
-from autotune.search.proposals import Judge, Proposal, Proposer, SpaceUsedUpError
+from autotune.search.priors import earlier_observations, next_known_good, weigh
+from autotune.search.proposals import Judge, Proposer, SpaceUsedUpError
 from autotune.search.space import SearchSpace
 
 _EXPLORE_EVERY = 2
+_HOPELESS_AFTER, _HOPELESS_SHARE = 5, 0.6
 
 Forbidden = Callable[[Settings], str | None]
 
@@ -113,16 +115,24 @@ class CrashAwareSampler(BaseSampler):
 
     def incumbent(self, study: Study) -> FrozenTrial | None:
         """The trial with the best posterior mean that keeps the limits; None while nothing has worked."""
-        codec = self._codec_of(study)
-        if codec is None:
+        found = self._believed(study)
+        if found is None:
             return None
-        history = self._read(study, codec)
-        measured = [seen for seen in history.ended("good") if seen.score is not None and seen.number >= 0]
-        if not measured:
-            return None
-        window = MemoryWindow(codec, history.ended("good", "stopped", "crash"))
-        number = Belief(codec, history, window, self._limits).incumbent.seen.number
+        number = found[0].incumbent.seen.number
         return next(trial for trial in study.get_trials(deepcopy=False) if trial.number == number)
+
+    def hopeless_below(self, study: Study) -> float | None:
+        """Value below which a running measurement cannot win any more, or None while it is too early to say.
+
+        Only for studies that maximise. Far enough below the incumbent that stopping there loses nothing.
+        """
+        found = self._believed(study)
+        if found is None or study.direction == StudyDirection.MINIMIZE:
+            return None
+        belief, history = found
+        if len(history.ended("good")) < _HOPELESS_AFTER:
+            return None
+        return _HOPELESS_SHARE * history.value_of(belief.unwarp(belief.incumbent.mean))
 
     def preflight_saved(self, study: Study) -> int:
         """Boots of provably dead settings that the memory pre-flight has saved so far."""
@@ -135,6 +145,15 @@ class CrashAwareSampler(BaseSampler):
             for entry in proposal.get("ruled_out", ()) if isinstance(proposal, Mapping) else ():
                 saved.add(codec.space.canonical(entry["settings"]))
         return len(saved)
+
+    def _believed(self, study: Study) -> tuple[Belief, History] | None:
+        """What is believed now, None while nothing has been measured in this study."""
+        codec = self._codec_of(study)
+        history = self._read(study, codec) if codec is not None else None
+        if codec is None or history is None or not history.measured_here():
+            return None
+        window = MemoryWindow(codec, history.ended("good", "stopped", "crash"))
+        return Belief(codec, history, window, self._limits), history
 
     def _space_of(self, study: Study) -> SearchSpace | None:
         if self._space is not None:
@@ -152,7 +171,7 @@ class CrashAwareSampler(BaseSampler):
         if self._space is not None:
             for trial in study.get_trials(deepcopy=False):
                 self._space.check_stored(trial.distributions)
-        return read_history(study, codec.space, earlier_observations(study, codec.space))
+        return weigh(read_history(study, codec.space, earlier_observations(study, codec.space)), codec)
 
     def _judge(self, codec: Codec, history: History) -> Judge:
         return FeasibilityModel(codec, history.ended("good", "stopped", "crash"))

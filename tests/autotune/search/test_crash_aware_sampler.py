@@ -25,6 +25,7 @@ def _mined(settings: Settings) -> dict[str, Any] | None:
     return None
 
 
+@pytest.mark.slow
 def test_it_finds_the_best_settings_and_never_repeats_itself() -> None:
     study = new_study(CrashAwareSampler(SPACE, seed=1))
     booted = drive(study, SPACE, 18, _mined)
@@ -217,6 +218,7 @@ def test_boots_that_the_pre_flight_saves_are_counted_once() -> None:
     assert sampler.preflight_saved(study) == 1
 
 
+@pytest.mark.slow
 def test_replicates_are_on_purpose_and_say_so() -> None:
     study = new_study(CrashAwareSampler(SPACE, seed=8))
     drive(study, SPACE, 22)
@@ -239,6 +241,7 @@ def test_values_that_the_server_replaces_are_not_asked_for_again() -> None:
     assert asked.count("mscclpp") <= 1
 
 
+@pytest.mark.slow
 def test_an_upside_down_prior_does_not_hurt_after_fifteen_boots() -> None:
     """Weak knowledge from elsewhere that praises what is slow here is outvoted by fifteen boots."""
     reached = {}
@@ -268,3 +271,15 @@ def test_knowledge_of_the_same_machine_is_taken_as_data() -> None:
     settings = SPACE.suggest(trial)
     assert settings["flag.attention-backend"] != "fa3"
     assert "From an earlier study (100)" in trial.user_attrs["proposal"]["why"]
+
+
+def test_a_measurement_far_below_the_incumbent_is_hopeless() -> None:
+    study = new_study(CrashAwareSampler(SPACE, seed=0))
+    sampler = study.sampler
+    assert isinstance(sampler, CrashAwareSampler)
+    drive(study, SPACE, 4)
+    assert sampler.hopeless_below(study) is None
+    drive(study, SPACE, 2)
+    bound = sampler.hopeless_below(study)
+    assert bound is not None
+    assert 0.5 * study.best_value < bound < 0.7 * study.best_value
