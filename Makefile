@@ -4,7 +4,7 @@ PY := .venv/bin/python
 READY := .venv/.ready
 DEV_READY := .venv/.dev-ready
 
-.PHONY: demo test quick lint sglang-cpu test-sglang test-sglang-all docs bench-search bench-load bench-tpot
+.PHONY: demo test quick lint chaos sglang-cpu test-sglang test-sglang-all docs bench-search bench-load bench-tpot
 
 $(PY):
 	$(PYTHON) -c 'import sys; sys.exit("autotune needs Python 3.11 or newer; set PYTHON=/path/to/python3") if sys.version_info < (3, 11) else None'
@@ -32,6 +32,9 @@ quick: $(DEV_READY)
 
 test: quick
 	.venv/bin/pytest -m 'slow and not sglang or browser'
+
+chaos: $(DEV_READY)
+	$(PY) -m tests.chaos $(ARGS)
 
 sglang-cpu:
 	tests/sglang_cpu/build.sh

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import random
 import shutil
 import tempfile
@@ -20,7 +21,7 @@ def main() -> int:
     storm = Storm(ChaosStudy(folder, options.seed, options.port), random.Random(options.seed), options.lock_s)
     begun = time.monotonic()
     storm.study.write(options.kills + options.others + options.trials)
-    storm.rage(schedule(storm.rng, options.kills, options.others))
+    storm.rage(schedule(storm.rng, options.kills, options.others), options.minutes * 60)
     storm.calm_down(options.trials)
     found = wrongs(storm)
     for name, number in numbers(storm, time.monotonic() - begun):
@@ -42,6 +43,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--trials", type=int, default=60, help="good trials in the end")
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--lock-s", type=float, default=20.0, help="how long the database is locked")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="strike no longer than this")
     parser.add_argument("--port", type=int, default=18760, help="of the dashboard")
     return parser.parse_args()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import subprocess
 import time
@@ -48,10 +49,17 @@ class Storm:
     trials_before: int = 0
     runner: subprocess.Popen[bytes] = field(init=False)
 
-    def rage(self, schedule: Sequence[Mishap]) -> None:
-        """Strike as scheduled, each time at a random stage of whatever trial then runs."""
+    def rage(self, schedule: Sequence[Mishap], within_s: float = math.inf) -> None:
+        """Strike as scheduled, each time at a random moment of whatever trial then runs.
+
+        Args:
+            within_s: Strikes that have not come by then do not come any more.
+        """
+        end = time.monotonic() + within_s
         self.start()
         for mishap in schedule:
+            if time.monotonic() > end:
+                break
             if self.runner.poll() is not None:
                 self.start()
             self.wait_for_moment(self.rng.choice(_MOMENTS))
