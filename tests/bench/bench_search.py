@@ -91,7 +91,7 @@ def main() -> None:
     started = time.monotonic()
     recorder = Recorder(OUT / f"{options.boxes}.jsonl", options.jobs)
     boxes = list(DEV_BOXES) if options.boxes == "dev" else exam_boxes(recorder, options.seeds)
-    recorder.run((name, box, seed) for name in options.only for box in boxes for seed in range(options.seeds))
+    recorder.run((name, box, seed) for name in options.only for seed in range(options.seeds) for box in boxes)
     names = {box.name for box in boxes}
     results = {
         name: {

@@ -73,7 +73,7 @@ def plot(results: Results, path: Path, title: str) -> None:
     figure = go.Figure()
     units = np.arange(1, UNITS[-1] + 1)
     for name, traces in results.items():
-        curves = np.array([[trace.regret_at(unit) for unit in units] for trace in traces.values()])
+        curves = np.array([[trace.regret_at(float(unit)) for unit in units] for trace in traces.values()])
         low, middle, high = np.quantile(curves, [0.25, 0.5, 0.75], axis=0)
         figure.add_scatter(
             x=units,
