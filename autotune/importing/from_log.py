@@ -72,11 +72,11 @@ def _settings(
     for name in said.keys() & told.keys():
         raise SourceError(f"{path}: --set {name} is not needed: the log says {name} = {said[name]}")
     try:
+        target.space.check(told, where="--set")
         return target.fitting({**said, **told})
     except SpaceError as error:
-        raise SourceError(
-            f"{path}: {error}; what the log does not show can be given with --set {error.setting}=VALUE"
-        ) from error
+        hint = "" if error.setting in {**said, **told} else f"; give it with --set {error.setting}=VALUE"
+        raise SourceError(f"{path}: {error}{hint}") from error
 
 
 def _reasons(args: Mapping[str, Any], target: Target, same_machine: bool) -> list[str]:

@@ -41,7 +41,7 @@ class Target:
         known = {name: value for name, value in settings.items() if name in space.parameters}
         checked = space.check(known)
         if missing := space.missing(checked):
-            raise SpaceError(missing[0], f"{missing[0]} is not known of it")
+            raise SpaceError(missing[0], f"{missing[0]} is not known")
         return space.active(checked)
 
     def differences(self, other: StudyRow) -> Iterator[str]:
