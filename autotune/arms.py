@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from scipy.special import stdtrit
 
@@ -55,17 +56,17 @@ class Arm:
     trials: tuple[TrialView, ...]
     level: int
 
-    @property
+    @cached_property
     def logs(self) -> list[float]:
         return [
             math.log(measured.decode_tok_s) for trial in self.trials if (measured := trial.at(self.level))
         ]
 
-    @property
+    @cached_property
     def mean_log(self) -> float:
         return math.fsum(self.logs) / len(self.logs)
 
-    @property
+    @cached_property
     def within_half_width(self) -> float:
         """Half of one boot's own 95 % interval, as a share of its throughput; 0 where it gave none."""
         shares = [

@@ -59,7 +59,10 @@ class TrialView:
         return self.state is TrialState.FAIL and self.failure is not None
 
     def at(self, level: int) -> Measurement | None:
-        return next((m for m in self.measurements if m.level == level), None)
+        for measured in self.measurements:
+            if measured.level == level:
+                return measured
+        return None
 
 
 def before_finals(trials: Sequence[TrialView]) -> list[TrialView]:
