@@ -16,7 +16,7 @@ from trials.measure_errors import MeasureError
 from trials.ports import fresh_port
 from trials.readiness import ready_generation
 
-BOOT_S = 300.0
+BOOT_S = 400.0
 SLOTS = 8
 DRAFT_TOKENS = 4
 

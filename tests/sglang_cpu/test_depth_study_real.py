@@ -9,7 +9,7 @@ from tests.sglang_cpu.environment import SMALL, SPECULATIVE_ATTENTION, SglangCpu
 from tests.sglang_cpu.real_study import RealStudy, run_study
 from trials.marks import marked_processes
 
-pytestmark = [pytest.mark.sglang_all, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.sglang_all, pytest.mark.timeout(3000)]
 
 TRIALS = 8
 _SPACE = """
@@ -34,7 +34,7 @@ def study(sglang_cpu: SglangCpu, tmp_path_factory: pytest.TempPathFactory) -> Re
         trials=TRIALS,
         args=[*SMALL, *SPECULATIVE_ATTENTION],
         space=_SPACE,
-        timeout_s=1700,
+        timeout_s=2900,
     )
 
 

@@ -13,7 +13,7 @@ from trials.sanity import check_output, collect_reference
 from trials.settings import BenchPlan
 from trials.throughput import measure_level
 
-pytestmark = [pytest.mark.sglang, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.sglang, pytest.mark.timeout(600)]
 
 PROMPTS = [p for p in load_prompts() if len(p.messages) == 1 and len(p.messages[0].content) < 500]
 

@@ -8,7 +8,7 @@ from tests.sglang_cpu.running_server import SLOTS, RunningServer
 from trials.boot_log import BootLog
 from trials.server_info import ServerInfo, read_server_info
 
-pytestmark = [pytest.mark.sglang, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.sglang, pytest.mark.timeout(600)]
 
 ROUNDED_GIB = 0.02
 """The log rounds to hundredths."""

@@ -19,7 +19,7 @@ from tests.sglang_cpu.real_study import RealStudy, autotune, run_study
 from trials.marks import marked_processes
 from trials.ports import fresh_port
 
-pytestmark = [pytest.mark.sglang, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.sglang, pytest.mark.timeout(1500)]
 
 _SPACE = f"""
 [space]
@@ -70,7 +70,7 @@ def tuned(sglang_cpu: SglangCpu, tmp_path_factory: pytest.TempPathFactory) -> Tu
         + _known_good(SMALL_FRACTION, "off", "fa3")
     )
     args = [*SMALL, "--host", "127.0.0.1", "--port", str(port)]
-    study = run_study(folder, sglang_cpu, name="real", trials=4, args=args, space=space, timeout_s=850)
+    study = run_study(folder, sglang_cpu, name="real", trials=4, args=args, space=space, timeout_s=1400)
     return Tuned(study, port)
 
 
