@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -11,6 +12,7 @@ from pathlib import Path
 
 from fastapi import FastAPI, HTTPException, Request, Response
 from fastapi.responses import FileResponse, JSONResponse
+from starlette.concurrency import run_in_threadpool
 from starlette.staticfiles import StaticFiles
 
 from autotune.dashboard.access import Door, new_token
@@ -35,7 +37,9 @@ def create_app(target: Path, door: Door | None = None) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        warming = asyncio.create_task(run_in_threadpool(library.read_newest))
         yield
+        await warming
         library.close()
 
     app = FastAPI(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 
 from autotune.dashboard.source import StudySource
+from db.errors import StudyFileError
 from db.studies import STUDY_FILE, list_studies
 
 
@@ -41,6 +43,12 @@ class Library:
             if path not in self._sources:
                 self._sources[path] = StudySource(path, name)
             return self._sources[path]
+
+    def read_newest(self) -> None:
+        """Read the study that somebody will most likely look at first, before he does."""
+        for name in self.names()[:1]:
+            with suppress(StudyFileError):
+                self.source(name).snapshot().study.verdict()
 
     def close(self) -> None:
         for source in self._sources.values():

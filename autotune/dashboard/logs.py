@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import re
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import IO
 
@@ -13,6 +14,7 @@ MOST_HITS = 200
 _CHUNK = 1 << 20
 _LINES_BEFORE = 20
 _LONGEST_LINE = 4000
+_LINE_END = re.compile(rb"\r\n|\n|\r")
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
 """Terminal colours and other control characters: noise in a browser."""
 
@@ -75,15 +77,14 @@ def read_log_around(path: Path, line: int) -> LogPage:
     """
     first = max(1, line - _LINES_BEFORE)
     with _open(path) as file:
-        start = 0
-        number = 1
-        for text in file:
-            if number + _ends(text) > first:
-                page = (text + file.read(PAGE_BYTES)).rpartition(b"\n")[0] + b"\n"
-                return LogPage(_shown(page), start, start + len(page), _text_size(path), number)
-            number += _ends(text)
-            start += len(text)
-    return read_log_page(path)
+        start, found = _seek_line(file, first)
+        page = file.read(PAGE_BYTES)
+    if not found or not page:
+        return read_log_page(path)
+    size = _text_size(path)
+    if start + len(page) < size and b"\n" in page:
+        page = page[: page.rindex(b"\n") + 1]
+    return LogPage(_shown(page), start, start + len(page), size, first)
 
 
 def read_log_after(path: Path, start: int) -> LogPage:
@@ -161,6 +162,23 @@ def _count_lines(file: IO[bytes], end: int) -> int:
         lines += _ends(chunk)
         at += len(chunk)
     return lines
+
+
+def _seek_line(file: IO[bytes], first: int) -> tuple[int, bool]:
+    """Go to the beginning of a line; False if the log has not so many."""
+    at, missing = 0, first - 1
+    while missing and (chunk := file.read(_CHUNK)):
+        if chunk.endswith(b"\r"):
+            # It may be the first half of a line end.
+            chunk += file.read(1)
+        ends = _ends(chunk)
+        if ends >= missing:
+            *_, last = islice(_LINE_END.finditer(chunk), missing)
+            at, missing = at + last.end(), 0
+        else:
+            at, missing = at + len(chunk), missing - ends
+    file.seek(at)
+    return at, not missing
 
 
 def _open(path: Path) -> IO[bytes]:
