@@ -40,7 +40,7 @@ def start(
     if run.ended_at is not None:
         say(f"{spec.name} is over already: {run.how}")
         raise typer.Exit(runner.process.wait())
-    _tell(spec, run, runner.log)
+    _tell(spec, run, runner.log, spec.name if studies is None else str(folder))
     if not no_dashboard:
         _put_up_page(spec, folder)
 
@@ -53,12 +53,12 @@ def _check(spec: StudySpec) -> None:
         raise typer.Exit(BAD_INPUT)
 
 
-def _tell(spec: StudySpec, run: RunRow, log: Path) -> None:
+def _tell(spec: StudySpec, run: RunRow, log: Path, study: str) -> None:
     word = " (SIMULATED: no number of it is real)" if spec.server.simulated else ""
     say(f"{spec.name} runs as process {run.pid} on {run.host}{word}", style="bold")
     say(f"log        {log}")
-    say(f"watch it   autotune watch {spec.name}")
-    say(f"end it     autotune stop {spec.name}")
+    say(f"watch it   autotune watch {study}")
+    say(f"end it     autotune stop {study}")
 
 
 def _put_up_page(spec: StudySpec, folder: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import socket
@@ -15,10 +14,11 @@ from typing import Any
 
 import pytest
 
+from autotune.cli.status import read_status
 from autotune.night.lasting_page import end_lasting_page
 from tests.e2e.box_study import BoxStudy, wait_until
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 
 @pytest.fixture
@@ -103,7 +103,7 @@ def _autotune(study: BoxStudy, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 def _status(study: BoxStudy) -> Any:
-    return json.loads(_autotune(study, "status", "--json").stdout)
+    return read_status(study.database).to_json()
 
 
 def _answers(url: str) -> bool:
