@@ -55,7 +55,7 @@ def import_boots(
     studies: StudiesOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Tell a study what earlier studies and server logs know; it learns from that from its next run on."""
+    """Tell a study what earlier studies and server logs know; its next proposal takes that into account."""
     path = _study(into, spec_file, studies)
     target, settings = target_at(path), _settings(told or [])
     seen: list[Imported] = []

@@ -62,7 +62,7 @@ def target_at(path: Path) -> Target:
 
 
 def keep(path: Path, imported: Imported) -> None:
-    """Write boots into a study's file; the next run learns from them."""
+    """Write boots into a study's file; a night that runs learns from them at its next proposal."""
     engine = open_writer(path)
     try:
         replace_imports(engine, imported.source, imported.boots)

@@ -14,12 +14,10 @@ import optuna
 
 from autotune.night.study_book import StudyBook
 from autotune.search import CrashAwareSampler, SpaceError
-from autotune.search.priors import EARLIER
 from autotune.spec import StudySpec
 from autotune.spec_problems import SpecError
 from db import queries
 from db.engine import open_storage
-from db.imports import imported_boots
 from db.journal import Journal, StudyCard
 from trials.fingerprint import fingerprint
 from trials.flags import FlagCatalogue
@@ -87,7 +85,6 @@ def open_book(path: Path, journal: Journal, spec: StudySpec, forbidden: Forbidde
         simulated=spec.server.simulated,
     )
     _check_same_space(book, spec)
-    _recall(book, journal)
     return book
 
 
@@ -98,15 +95,6 @@ def changed_versions(before: Mapping[str, str | None], now: Mapping[str, str | N
         for name, old in before.items()
         if old and now.get(name) and now[name] != old
     ]
-
-
-def _recall(book: StudyBook, journal: Journal) -> None:
-    """Give the sampler what the study was told from elsewhere; it reads that at every ask."""
-    with journal.engine.connect() as connection:
-        boots = imported_boots(connection)
-    earlier = [asdict(boot) for boot in boots]
-    if earlier != (book.study.user_attrs.get(EARLIER) or []):
-        book.study.set_user_attr(EARLIER, earlier)
 
 
 def _check_same_space(book: StudyBook, spec: StudySpec) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import asdict
 
 import optuna
 from optuna.samplers import BaseSampler
@@ -12,7 +13,9 @@ from optuna.trial import TrialState
 from autotune.night.asking import Asked, Request, ask_requested, ask_sampler
 from autotune.night.telling import tell, translate
 from autotune.search import SearchSpace
+from autotune.search.priors import EARLIER
 from autotune.trial_view import TrialView, view
+from db.imports import imported_boots
 from db.journal import Journal, NewTrial
 from trials.outcome import AnyOutcome
 
@@ -59,7 +62,8 @@ class StudyBook:
         return [view(trial, self._space.canonical, suspects) for trial in trials]
 
     def propose(self) -> Asked:
-        """A trial with the sampler's settings."""
+        """A trial with the sampler's settings; it knows what the study was told from elsewhere until now."""
+        self._recall()
         return self._begun(ask_sampler(self.study, self._storage, self._space))
 
     def start(self, request: Request) -> Asked:
@@ -99,6 +103,12 @@ class StudyBook:
     def _trial_id(self, number: int) -> int:
         study_id = self._storage.get_study_id_from_name(self.study.study_name)
         return self._storage.get_trial_id_from_study_id_trial_number(study_id, number)
+
+    def _recall(self) -> None:
+        with self._journal.engine.connect() as connection:
+            earlier = [asdict(boot) for boot in imported_boots(connection)]
+        if earlier != (self.study.user_attrs.get(EARLIER) or []):
+            self.study.set_user_attr(EARLIER, earlier)
 
     def _begun(self, asked: Asked) -> Asked:
         if self._simulated:

@@ -9,9 +9,12 @@ import pytest
 from typer.testing import CliRunner
 
 from autotune.cli.main import app
+from autotune.importing.imported import Imported
+from autotune.importing.into import keep
 from autotune.night.session import run_night
 from autotune.search.priors import EARLIER
 from db.engine import open_storage
+from db.imports import ImportedBoot
 from tests.autotune.night.nights import STUDY, Notes, StandIn, completed, write_study
 from trials.outcome import AnyOutcome
 from trials.settings import Settings
@@ -21,6 +24,26 @@ def _by_graph(settings: Settings, call: int) -> AnyOutcome:
     return completed(
         50.0 + float(settings["cuda_graph_max_bs"]) + 10 * float(settings["mem_fraction_static"])
     )
+
+
+def test_what_is_imported_while_the_night_runs_counts_from_the_next_proposal_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    spec = write_study(tmp_path, trials=3)
+    path = tmp_path / "studies/small/study.db"
+    told: Settings = {"mem_fraction_static": 0.9, "cuda_graph_max_bs": 64}
+    seen: list[int] = []
+
+    def answer(settings: Settings, call: int) -> AnyOutcome:
+        study = optuna.load_study(study_name="small", storage=open_storage(path))
+        seen.append(len(study.user_attrs.get(EARLIER) or ()))
+        if call == 2:
+            keep(path, Imported("there.db", [ImportedBoot("there.db", True, told, 99.0)], (), ()))
+        return _by_graph(settings, call)
+
+    run_night(spec, path.parent, reporter=Notes(), dashboard=False, run_trial=StandIn(answer))
+    assert seen == [0, 0, 1]
 
 
 def test_a_new_study_begins_with_what_an_earlier_one_found(
