@@ -37,13 +37,18 @@ def _time_of_day(value: object) -> object:
 
 
 class StudySection(Plan):
-    """[study]: the name and the budget; whichever of the three limits comes first ends the night."""
+    """[study]: the name and the budget; whichever of the three limits comes first ends the night.
+
+    Attributes:
+        stop_when_done: Also end it when nothing promising is left to try (``autotune.night.gain``).
+    """
 
     name: str
     hours: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     trials: int | None = Field(default=None, ge=1)
     until: Annotated[time | None, BeforeValidator(_time_of_day)] = None
     seed: int | None = Field(default=None, ge=0)
+    stop_when_done: bool = True
 
     @field_validator("name")
     @classmethod

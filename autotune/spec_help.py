@@ -9,6 +9,7 @@ EXPECTED: dict[str, str] = {
     "study.trials": "a whole number of boots above 0, e.g. 60",
     "study.until": 'a local time of day, "HH:MM", e.g. "07:00"',
     "study.seed": "a whole number, 0 or more, e.g. 7",
+    "study.stop_when_done": "true to end early when no boot promises enough, or false",
     "server": 'a table: [server] with model_path = "..."',
     "server.command": 'a list of words, e.g. ["python", "-m", "sglang.launch_server"]',
     "server.image": 'the name of a container image, e.g. "lmsysorg/sglang:v0.5.23"',

@@ -10,6 +10,7 @@ from autotune.night.agenda import Agenda, Wish
 from autotune.night.asking import Asked, Request
 from autotune.night.clock import NightClock
 from autotune.night.finals import Finals
+from autotune.night.gain import enough
 from autotune.night.inbox_watch import grant
 from autotune.night.reporter import Reporter
 from autotune.night.settling import Settling
@@ -20,7 +21,7 @@ from autotune.search import SpaceUsedUpError
 from autotune.trial_view import TrialView
 from autotune.verdict import Verdict
 from db.clock import utc_text
-from db.journal import Journal
+from db.journal import EventLevel, Journal
 from trials.outcome import AnyOutcome
 
 DONE, FAILED, INTERRUPTED = 0, 1, 130
@@ -46,6 +47,7 @@ class Night:
     Attributes:
         run: Runs one asked trial.
         waits_s: Pauses for a machine that fails again and again (``autotune.night.sickness``), s.
+        stop_when_done: End when no further boot promises enough (``autotune.night.gain``).
         make_room: Frees disk space where it is short; why nothing may be started if that does not help.
         wishes: What the user wants tried, oldest first.
         decide: The verdict over a history.
@@ -60,6 +62,7 @@ class Night:
     reporter: Reporter
     requests: StopRequests
     waits_s: Sequence[float]
+    stop_when_done: bool
     make_room: Callable[[Sequence[TrialView]], str | None]
     run_asked: Callable[[Asked, Sequence[TrialView]], AnyOutcome]
     wishes: Callable[[Sequence[TrialView]], Sequence[Wish]]
@@ -97,12 +100,16 @@ class Night:
         advice = advise(ended, self.waits_s)
         if advice is None:
             return None
-        self.journal.notice(advice.sentence, "error" if advice.wait_s is None else "warning")
         if advice.wait_s is None:
+            self.journal.notice(advice.sentence, "error")
             return NightResult(FAILED, advice.sentence)
-        self.reporter.notice(advice.sentence)
+        self._say(advice.sentence, "warning")
         self.requests.wait(advice.wait_s)
         return None
+
+    def _say(self, sentence: str, level: EventLevel = "info") -> None:
+        self.journal.notice(sentence, level)
+        self.reporter.notice(sentence)
 
     def _ask(self, history: Sequence[TrialView]) -> Asked | NightResult:
         if self.clock.finals_are_due(history):
@@ -114,11 +121,19 @@ class Night:
         request = self.agenda.next(history, self.wishes(history))
         if request is not None:
             return self._start(request)
+        done = enough(history) if self.stop_when_done else None
         try:
-            return self.book.propose()
+            return self._finish_with(done, history) if done else self.book.propose()
         except SpaceUsedUpError as error:
-            request = self._next_final(history)
-            return NightResult(DONE, str(error)) if request is None else self._start(request)
+            return self._finish_with(str(error), history)
+
+    def _finish_with(self, reason: str, history: Sequence[TrialView]) -> Asked | NightResult:
+        """Nothing more is to be searched: the finals, if any are left, and then the end."""
+        request = self._next_final(history)
+        if request is None:
+            return NightResult(DONE, reason)
+        self._say(f"{reason}; the finals come now")
+        return self._start(request)
 
     def _next_final(self, history: Sequence[TrialView]) -> Request | None:
         boots = self.clock.finals_boots(history)

@@ -177,6 +177,7 @@ class _Opened:
             reporter=self._reporter,
             requests=requests,
             waits_s=BOX_WAITS_S if spec.server.simulated else WAITS_S,
+            stop_when_done=spec.study.stop_when_done,
             make_room=self._room.make,
             run_asked=runner.run,
             wishes=partial(open_wishes, journal, space=spec.space, forbidden=self._forbidden),

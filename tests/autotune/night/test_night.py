@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import optuna
 import pytest
 from optuna.trial import FrozenTrial, TrialState
 
+from autotune.night.disk_room import DiskRoom
 from autotune.night.loop import NightResult
 from autotune.night.session import run_night
 from autotune.spec import StudySpec
 from autotune.spec_problems import SpecError
 from db import inbox
 from db.engine import open_storage
+from db.errors import StudyFileError
+from db.journal import Journal
 from tests.autotune.night.nights import (
     STUDY,
     Answer,
@@ -239,3 +244,93 @@ def test_a_winner_that_fails_its_finals_loses(tmp_path: Path) -> None:
     assert best_number is not None
     assert _trials(spec)[best_number].params["cuda_graph_max_bs"] == 64
     assert _trials(spec)[best_number].params["mem_fraction_static"] != 0.7
+
+
+def test_a_night_that_promises_nothing_more_goes_on_to_its_finals_and_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("autotune.night.loop.enough", lambda seen: "done" if len(seen) >= 3 else None)
+    spec = write_study(tmp_path, trials=16, finals=6)
+    notes = Notes()
+    result, _ = _night(spec, _fastest_is_070_with_64, notes)
+    roles = [trial.user_attrs["role"] for trial in _trials(spec)]
+    assert roles[:3] == ["baseline", "search", "search"]
+    assert set(roles[3:]) == {"final"}
+    assert result.sentence == "the finals are done"
+    assert "done; the finals come now" in notes.notices
+
+
+def test_a_night_may_be_told_to_go_on_though_nothing_is_promised(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("autotune.night.loop.enough", lambda seen: "done")
+    spec = write_study(tmp_path, trials=4, text=STUDY.replace("seed = 3", "seed = 3\nstop_when_done = false"))
+    result, stand_in = _night(spec, _by_fraction)
+    assert result.sentence == "all 4 trials are done"
+    assert len(stand_in.asked) == 4
+
+
+def test_a_sick_machine_is_left_alone_then_given_up_and_fit_again_in_the_next_run(tmp_path: Path) -> None:
+    spec = write_study(tmp_path, trials=20)
+    notes = Notes()
+    result, _ = _night(spec, lambda settings, call: environment_failed(), notes)
+    assert result.exit_code == 1
+    pauses = [notice for notice in notes.notices if "left alone for" in notice]
+    assert [pause.split(" ", 1)[0] for pause in pauses] == ["2", "3", "4"]
+    healed, _ = _night(spec, _by_fraction)
+    assert healed.exit_code == 0
+
+
+def test_stop_request_ends_the_pause_of_a_sick_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("autotune.night.session.BOX_WAITS_S", (3600.0,))
+    spec = write_study(tmp_path)
+    database = tmp_path / "studies" / "small" / "study.db"
+
+    def answer(settings: Settings, call: int) -> AnyOutcome:
+        if call == 2:
+            inbox.stop_now(database)
+        return environment_failed()
+
+    result, stand_in = _night(spec, answer)
+    assert result.exit_code == 130
+    assert len(stand_in.asked) == 2
+
+
+def test_a_full_study_file_ends_the_night_and_the_next_run_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = write_study(tmp_path, trials=4)
+    finish = Journal.finish_trial
+
+    def full(self: Journal, number: int, *rest: Any) -> None:
+        if number == 2:
+            raise StudyFileError("study.db: the study cannot be written: database or disk is full")
+        finish(self, number, *rest)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Journal, "finish_trial", full)
+        result, _ = _night(spec, _by_fraction)
+    assert result.exit_code == 1
+    assert "database or disk is full" in result.sentence
+    told = {trial.number: trial.state for trial in _trials(spec)}
+    assert told[2] is TrialState.RUNNING
+    again, _ = _night(spec, _by_fraction)
+    assert again.exit_code == 0
+    assert [trial.number for trial in _trials(spec) if trial.state is TrialState.RUNNING] == []
+    assert {number: _trials(spec)[number].state for number in (0, 1)} == {0: told[0], 1: told[1]}
+
+
+def test_a_disk_without_room_starts_no_trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("autotune.night.session.DiskRoom", partial(DiskRoom, free=lambda folder: 1))
+    result, stand_in = _night(write_study(tmp_path), _by_fraction)
+    assert result.exit_code == 1
+    assert "is full (1 MiB free)" in result.sentence
+    assert stand_in.asked == []
+
+
+def test_a_used_up_space_leaves_no_trial_running(tmp_path: Path) -> None:
+    spec = write_study(tmp_path, trials=50)
+    _night(spec, lambda settings, call: completed(80.0))
+    assert all(trial.state.is_finished() for trial in _trials(spec))
