@@ -17,6 +17,7 @@ Results = Mapping[str, Mapping[Key, Trace]]
 UNITS = (20, 40, 60, 80)
 WITHIN = (0.05, 0.02, 0.01)
 _RESAMPLES = 2000
+_FEWEST_PAIRS = 4
 
 
 def table(results: Results) -> str:
@@ -59,7 +60,9 @@ def box_table(results: Results, ours: str = "crash-aware", other: str = "tpe", u
         gaps = np.array(_of(results[ours], box, units)) - np.array(_of(results[other], box, units))
         drawn = gaps[rng.integers(len(gaps), size=(_RESAMPLES, len(gaps)))].mean(axis=1)
         low, high = np.quantile(drawn, [0.025, 0.975])
-        cells.append(f"{low:+.1%} to {high:+.1%}" + (" worse" if low > 0 else ""))
+        cells.append(
+            f"{low:+.1%} to {high:+.1%}" + (" worse" if low > 0 and len(gaps) >= _FEWEST_PAIRS else "")
+        )
         lines.append(f"| {box} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
