@@ -23,7 +23,7 @@ Death: TypeAlias = Literal["reboot", "out_of_memory", "error", "killed"]
 
 SUSPICIOUS_DEATHS: tuple[Death, ...] = ("reboot", "out_of_memory", "error")
 """Deaths that settings can cause: such settings are repeated once."""
-MOST_DEATHS = 5
+MOST_DEATHS = 8
 """Deaths of any kind after which settings are given up. Whoever kills a runner says nothing about its
 settings, so they are run again; the bound is there so that what nobody understands comes to an end."""
 
@@ -63,20 +63,22 @@ def judge_death(scene: Scene) -> AnyOutcome:
     found = scene.log_failure
     if found is not None and found.at_fault == "settings" and found.kind not in SUSPICIOUS:
         return SettingsFailed(failure=found, seconds=scene.seconds)
-    before = [past for past in scene.same_settings if past in SUSPICIOUS_DEATHS]
-    if before and scene.death in SUSPICIOUS_DEATHS:
-        return _given_up(scene, "environment" if scene.death in scene.other_settings else "settings")
+    suspected_before = any(past in SUSPICIOUS_DEATHS for past in scene.same_settings)
+    if scene.death in SUSPICIOUS_DEATHS and suspected_before:
+        return _given_up(scene)
     if len(scene.same_settings) + 1 >= MOST_DEATHS:
-        return _given_up(scene, "environment")
+        return _given_up(scene)
     return Interrupted(warnings=(f"{_WORDS[scene.death]} at stage {scene.stage}",), seconds=scene.seconds)
 
 
-def _given_up(scene: Scene, at_fault: AtFault) -> AnyOutcome:
+def _given_up(scene: Scene) -> AnyOutcome:
+    """Told as failed: the machine's fault where others died so too, else the only thing that was the same."""
+    at_fault: AtFault = "environment" if scene.death in scene.other_settings else "settings"
+    others = "as it did under other settings" if at_fault == "environment" else "and never under others"
     if scene.death in SUSPICIOUS_DEATHS:
-        others = "as it did under other settings" if at_fault == "environment" else "and never under others"
         summary = f"{_WORDS[scene.death]} again at stage {scene.stage} while these settings ran, {others}"
     else:
-        summary = f"the runner died {len(scene.same_settings) + 1} times while these settings ran"
+        summary = f"the runner died {len(scene.same_settings) + 1} times while these settings ran, {others}"
     failure = Failure(
         kind=_kind(scene.death, at_fault),
         stage=scene.stage,

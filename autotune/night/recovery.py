@@ -16,7 +16,7 @@ from db.journal import Journal, NewTrial
 from trials.container import remove_marked
 from trials.gpus import GpuProbe
 from trials.marks import marked_processes, stop_marked
-from trials.outcome import EnvironmentFailed, SettingsFailed
+from trials.outcome import EnvironmentFailed, Interrupted, SettingsFailed
 from trials.stopping import StopPolicy
 
 _WHEN: Mapping[Death, str] = {
@@ -96,8 +96,9 @@ class Recovery:
         told = [number for number in running if number in ended]
         for number in told:
             self._book.tell(number, ended[number])
-        for number in sorted(set(running) - set(told)):
-            self._close(number)
+        dead = sorted(set(running) - set(told))
+        for number in dead:
+            self._close(number, innocent=number != dead[-1])
         servers, left = self._stop(probe, policy)
         for number in running:
             compress_logs(self._folder / trial_folder(number))
@@ -105,8 +106,12 @@ class Recovery:
             tuple(told), tuple(self._drawn), tuple(self._repeated), tuple(self._given_up), servers, left
         )
 
-    def _close(self, number: int) -> None:
-        """End a trial that never ended; it may have died between Optuna's table and ours."""
+    def _close(self, number: int, innocent: bool) -> None:
+        """End a trial that never ended; it may have died between Optuna's table and ours.
+
+        Args:
+            innocent: It was over and waited for its canary, which is the one that ran when the runner died.
+        """
         history = self._book.history()
         trial = next(past for past in history if past.number == number)
         with self._journal.engine.connect() as connection:
@@ -116,12 +121,12 @@ class Recovery:
         if row is None or row.settings is None:
             new = NewTrial(number, trial.role, trial.settings, trial_folder(number))  # type: ignore[arg-type]
             self._journal.begin_trial(new)
-        outcome = judge_death(scene)
-        self._book.finish_dead(number, outcome, scene.death, ended_at)
+        outcome = Interrupted(seconds=scene.seconds) if innocent else judge_death(scene)
+        self._book.finish_dead(number, outcome, None if innocent else scene.death, ended_at)
         if isinstance(outcome, SettingsFailed | EnvironmentFailed):
             self._given_up.append((number, outcome.failure.summary))
         elif self._is_whole(trial.settings) or trial.role != "search":
-            self._repeated.append((number, scene.death))
+            self._repeated.append((number, "killed" if innocent else scene.death))
         else:
             self._drawn.append(number)
 

@@ -70,13 +70,15 @@ class StudyBook:
         """A trial with given settings."""
         return self._begun(ask_requested(self.study, self._storage, self._space, request))
 
-    def finish_dead(self, number: int, outcome: AnyOutcome, death: str, ended_at: str | None) -> None:
+    def finish_dead(self, number: int, outcome: AnyOutcome, death: str | None, ended_at: str | None) -> None:
         """Write how a trial ended that died with its runner.
 
         Args:
+            death: How the runner died while this trial ran; None if another one ran then.
             ended_at: Its last sign of life; None where it gave none.
         """
-        self._storage.set_trial_user_attr(self._trial_id(number), "death", death)
+        if death is not None:
+            self._storage.set_trial_user_attr(self._trial_id(number), "death", death)
         self._journal.finish_trial(number, outcome, self._main_level, ended_at)
         self.tell(number, outcome)
 

@@ -52,8 +52,10 @@ def test_a_killed_runner_says_nothing_about_the_settings() -> None:
 def test_even_killed_runners_come_to_an_end() -> None:
     earlier: tuple[Death, ...] = ("killed",) * (MOST_DEATHS - 1)
     outcome = judge_death(Scene("killed", Stage.MEASURE, same_settings=earlier))
-    assert isinstance(outcome, EnvironmentFailed)
+    assert isinstance(outcome, SettingsFailed)
     assert f"{MOST_DEATHS} times" in outcome.failure.summary
+    elsewhere = judge_death(Scene("killed", Stage.MEASURE, same_settings=earlier, other_settings=("killed",)))
+    assert isinstance(elsewhere, EnvironmentFailed)
 
 
 def test_a_server_that_had_failed_by_itself_is_told_as_that() -> None:

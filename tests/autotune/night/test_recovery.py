@@ -19,8 +19,8 @@ from autotune.search import SearchSpace
 from autotune.spec import StudySpec
 from autotune.trial_view import view
 from db.engine import open_storage
-from tests.autotune.night.nights import Answer, Notes, StandIn, completed, write_study
-from trials.outcome import AnyOutcome
+from tests.autotune.night.nights import Answer, Notes, StandIn, completed, settings_failed, write_study
+from trials.outcome import AnyOutcome, FailureKind
 from trials.settings import Settings
 
 pytestmark = pytest.mark.slow
@@ -194,3 +194,21 @@ def test_another_version_is_named_when_the_study_goes_on(tmp_path: Path) -> None
     _, notices = _night(spec, _well)
     assert any(notice.startswith("driver was 570.1 when this study ran last") for notice in notices)
     assert not any(notice.startswith("sglang") for notice in notices)
+
+
+def test_a_suspect_whose_canary_died_is_not_counted_as_a_death(tmp_path: Path) -> None:
+    spec = write_study(tmp_path, trials=6)
+
+    def answer(settings: Settings, call: int) -> AnyOutcome:
+        if call == 3:
+            raise KeyboardInterrupt
+        return settings_failed(FailureKind.HANG) if call == 2 else completed(80.0)
+
+    with pytest.raises(KeyboardInterrupt):
+        run_night(spec, _folder(spec), reporter=Notes(), dashboard=False, run_trial=StandIn(answer))
+    _night(spec, _well)
+    suspect, canary, repeat = _trials(spec)[1:4]
+    assert [suspect.state, canary.state] == [TrialState.FAIL, TrialState.FAIL]
+    assert "death" not in suspect.user_attrs
+    assert canary.user_attrs["death"] == "killed"
+    assert repeat.user_attrs["replicate_of"] == suspect.number
