@@ -4,7 +4,7 @@ PY := .venv/bin/python
 READY := .venv/.ready
 DEV_READY := .venv/.dev-ready
 
-.PHONY: demo test quick lint chaos sglang-cpu test-sglang test-sglang-all docs bench-search bench-load bench-tpot
+.PHONY: demo test quick lint chaos sglang-cpu test-sglang test-sglang-all docs bench-search bench-truth bench-load bench-tpot
 
 $(PY):
 	$(PYTHON) -c 'import sys; sys.exit("autotune needs Python 3.11 or newer; set PYTHON=/path/to/python3") if sys.version_info < (3, 11) else None'
@@ -47,9 +47,13 @@ test-sglang-all: $(DEV_READY) sglang-cpu
 
 docs: $(READY)
 	$(PY) -m trials.failures.document > docs/failures.md
+	$(PY) -m autotune.reference docs
 
 bench-search: $(DEV_READY)
 	OMP_NUM_THREADS=1 $(PY) -m tests.bench.bench_search
+
+bench-truth: $(DEV_READY)
+	OMP_NUM_THREADS=1 $(PY) -m tests.bench.bench_truth
 
 bench-load: $(DEV_READY) sglang-cpu
 	$(PY) tests/bench/bench_load.py

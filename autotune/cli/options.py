@@ -24,7 +24,7 @@ StudyArgument: TypeAlias = Annotated[
 ]
 StudiesOption: TypeAlias = Annotated[
     Path | None,
-    typer.Option("--studies", help="Folder of all studies [default: $AUTOTUNE_STUDIES, else ./studies]."),
+    typer.Option("--studies", help="Folder of all studies (default: $AUTOTUNE_STUDIES, else ./studies)."),
 ]
 SpecArgument: TypeAlias = Annotated[Path, typer.Argument(metavar="STUDY.toml", help="The study file.")]
 JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
@@ -32,7 +32,7 @@ NoDashboardOption: TypeAlias = Annotated[
     bool, typer.Option("--no-dashboard", help="Do not start the dashboard.")
 ]
 LevelOption: TypeAlias = Annotated[
-    int | None, typer.Option("--level", help="Concurrent streams [default: the study's main level].")
+    int | None, typer.Option("--level", help="Concurrent streams (default: the study's main level).")
 ]
 
 
