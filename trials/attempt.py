@@ -5,16 +5,18 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from trials.command import SettingError
 from trials.container_runtime import ContainerError
+from trials.disturbance import DisturbanceWatch
 from trials.endings import Asked, Died, EndOfLife, GpuLost
 from trials.failures import MachineFacts, hardware_faults, side_of
 from trials.flags import FlagCatalogue
 from trials.gpu_sampler import GpuSampler
-from trials.gpus import GpuProbe, GpuProbeError, GpuProcess
+from trials.gpus import GpuProbe, GpuProbeError, GpuProcess, GpuSample
 from trials.host import OomKills, full_disk
 from trials.judging import Evidence, judge
 from trials.launch import Launch, boot_mark, prepare
@@ -112,11 +114,14 @@ class Attempt:
         return failed(failure, boots=self.boot)
 
     def _live(self, server: ServerProcess, launch: Launch, before: Before) -> AnyOutcome:
+        # Imagined cards do not care how busy the host is; a container's processes are not seen to be ours.
+        with_host = not self.plan.server.simulated and launch.container is None
+        watch = DisturbanceWatch(self.probe, server, before.strangers, with_host=with_host)
         serving = Serving(
-            self.settings, self.plan, self.catalogue, launch, self.recorder, self.timeline, self.stop
+            self.settings, self.plan, self.catalogue, launch, self.recorder, self.timeline, self.stop, watch
         )
         ending: Ending | None = None
-        sampler = GpuSampler(self.probe, self.recorder.gpus)
+        sampler = GpuSampler(self.probe, partial(self._sampled, watch))
         try:
             with sampler:
                 serving.served.command = self._announce(server, launch)
@@ -131,6 +136,10 @@ class Attempt:
         return self._outcome(
             ending, serving.served, Evidence(launch.log_path, code, stage, self.settings, facts), proof
         )
+
+    def _sampled(self, watch: DisturbanceWatch, samples: Sequence[GpuSample]) -> None:
+        self.recorder.gpus(samples)
+        watch.see(samples)
 
     def _announce(self, server: ServerProcess, launch: Launch) -> CommandRecord:
         argv, env = redact_argv(launch.command.argv), redact_env(launch.command.env)

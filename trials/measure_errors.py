@@ -31,6 +31,10 @@ class MeasureError(RuntimeError):
         self.status = status
 
 
+class NoSteadyWindowError(MeasureError):
+    """At no moment did all streams decode together for long enough to take a throughput from."""
+
+
 class Hopeless(Exception):  # noqa: N818 - a decision, not an error
     """Measured enough to know that it cannot win.
 

@@ -155,6 +155,10 @@ class ServerProcess:
             self._child.wait()
         return StopProof(not left, code, time.monotonic() - begun, left)
 
+    def pids(self) -> list[int]:
+        """Of every process of this server that runs."""
+        return [process.pid for process in self._family.living()]
+
     def strangers(self, pids: Iterable[int]) -> set[int]:
         """Those of the pids whose processes run and are not this server's.
 

@@ -6,14 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from trials.boot import Boot
+from trials.disturbance import DisturbanceWatch
 from trials.endings import WrongOutput
 from trials.flags import FlagCatalogue
 from trials.launch import Launch
 from trials.log_follower import LogFollower
+from trials.measure_errors import NoSteadyWindowError
 from trials.outcome import BootReport, CommandRecord, Measurement, Stage
 from trials.prompts import Prompt, load_prompts
 from trials.ran import WhatRan, what_ran
 from trials.recorder import Recorder, StopSignal
+from trials.repeating import Repeating
 from trials.sanity import accept_length_flag, check_output, collect_reference
 from trials.server import ServerProcess
 from trials.server_info import ServerInfo, complete_report, read_server_info
@@ -52,6 +55,7 @@ class Serving:
         recorder: Recorder,
         timeline: Timeline,
         stop: StopSignal,
+        watch: DisturbanceWatch,
     ) -> None:
         self._settings = settings
         self._plan = plan
@@ -60,6 +64,7 @@ class Serving:
         self._recorder = recorder
         self._timeline = timeline
         self._stop = stop
+        self._repeating = Repeating(watch)
         self.served = Served()
 
     def run(self, server: ServerProcess) -> None:
@@ -96,7 +101,20 @@ class Serving:
             self._warn(sentence)
 
     def _measure(self, level: int, prompts: Sequence[Prompt], follower: LogFollower) -> None:
-        measurement = measure_level(
+        try:
+            measurement = self._repeating.measure(lambda: self._measured(level, prompts, follower))
+        except NoSteadyWindowError as error:
+            if level == self._plan.bench.main_level:
+                raise
+            self._warn(f"{error.summary}; the level is left out")
+            return
+        self.served.measurements.append(measurement)
+        self._recorder.measured(measurement)
+        for note in measurement.notes:
+            self._warn(f"at {level} stream{'s' if level > 1 else ''}: {note}")
+
+    def _measured(self, level: int, prompts: Sequence[Prompt], follower: LogFollower) -> Measurement:
+        return measure_level(
             self._launch.url,
             level,
             self._plan.bench,
@@ -108,8 +126,6 @@ class Serving:
             patience=measuring_patience(self._plan),
             api_key=self._launch.api_key,
         )
-        self.served.measurements.append(measurement)
-        self._recorder.measured(measurement)
 
     def _check_output(self) -> None:
         flag = accept_length_flag(is_speculative(self._settings), self.served.measurements)

@@ -80,14 +80,19 @@ async def run_wave(
     deadline: float,
     patience: Patience,
     look: Look | None = None,
+    may_cut: Callable[[Wave], bool] | None = None,
 ) -> Wave:
     """Send all requests at once and follow them.
+
+    Args:
+        may_cut: Asked from the deadline on, about once a second, whether the wave so far is enough; left out:
+            it is.
 
     Raises:
         MeasureError: If a stream breaks, is refused or falls silent.
         StopRequested: Within 0.2 s of the stop signal.
     """
-    run = _WaveRun(endpoint, requests, stop, deadline, patience, look)
+    run = _WaveRun(endpoint, requests, stop, deadline, patience, look, may_cut)
     try:
         return await run.follow()
     except MalformedResponseError as error:
@@ -105,6 +110,7 @@ class _WaveRun:
         deadline: float,
         patience: Patience,
         look: Look | None,
+        may_cut: Callable[[Wave], bool] | None,
     ) -> None:
         self._endpoint = endpoint
         self._streams = [TokenStream(request.data, request.asked, self._ended) for request in requests]
@@ -112,6 +118,7 @@ class _WaveRun:
         self._deadline = deadline
         self._patience = patience
         self._look = look
+        self._may_cut = may_cut
         self._open = len(self._streams)
         self._broken: TokenStream | None = None
         self._over = asyncio.Event()
@@ -194,7 +201,13 @@ class _WaveRun:
             self._last_look = now
             self._look(self._so_far(cut=True))
         # A silent wave is ended by patience: cut by the clock, a hang would pass for a short measurement.
-        return now >= self._deadline and (silent < BREATH_S or self._paused_s > 0)
+        return now >= self._deadline and (silent < BREATH_S or self._paused_s > 0) and self._is_enough(now)
+
+    def _is_enough(self, now: float) -> bool:
+        if self._may_cut is None or self._may_cut(self._so_far(cut=True)):
+            return True
+        self._deadline = now + LOOK_S
+        return False
 
     def _so_far(self, *, cut: bool) -> Wave:
         streams = tuple(stream.record() for stream in self._streams)

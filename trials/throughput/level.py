@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from trials.boot_log.events import Event
 from trials.load import Endpoint, Patience, Wave, run_wave
-from trials.measure_errors import Hopeless, MeasureError
+from trials.measure_errors import Hopeless, MeasureError, NoSteadyWindowError
 from trials.outcome import FailureKind, Measurement, StoppedBy
 from trials.prompts import Prompt
 from trials.recorder import StopSignal
@@ -19,7 +19,7 @@ from trials.settings import BenchPlan
 from trials.throughput.approach import Approach, find_approach, flush_cache
 from trials.throughput.decode_log import LogWindow, no_log
 from trials.throughput.latency import MeasuredWave
-from trials.throughput.report import NO_WINDOW, level_report
+from trials.throughput.report import NO_WINDOW, TOO_SLOW, level_report
 from trials.throughput.series import Steady, steady_part
 from trials.throughput.window import steady_window
 
@@ -38,6 +38,10 @@ the interval of one or two waves is too wide to decide by."""
 
 DRIP_TOK_S = 1.5
 """A stream slower than this is not served, it drips: no settings worth a name decode so slowly."""
+
+LONGEST_FIRST_WAVE = 4.0
+"""A level's first wave may last this many times ``max_seconds_per_level`` until it has a steady window: the
+prefill of many streams may take longer than all that is measured after it."""
 
 OnProgress: TypeAlias = Callable[[int, float], None]
 """Called with the level and its tok/s so far, about once a second."""
@@ -68,6 +72,7 @@ def measure_level(
 
     Raises:
         MeasureError: If the server dies, stalls, resets, refuses, sends nonsense or drips.
+        NoSteadyWindowError: If not even a wave of ``LONGEST_FIRST_WAVE`` times the time had a steady window.
         Hopeless: If the throughput is surely below ``hopeless_below``.
         StopRequested: If ``stop`` is set meanwhile, within 0.5 s.
         ValueError: If ``url`` is no address.
@@ -99,6 +104,7 @@ class _LevelRun:
     waves: list[MeasuredWave] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    give_up_at: float = 0.0
 
     async def measure(self, prompts: Sequence[Prompt], seed: int) -> Measurement:
         approach = await find_approach(self.endpoint, prompts, seed, self.stop, self.patience)
@@ -106,10 +112,11 @@ class _LevelRun:
         self.notes += await flush_cache(self.endpoint, self.stop)
         self.log_window()
         deadline = time.monotonic() + self.bench.max_seconds_per_level
+        self.give_up_at = time.monotonic() + LONGEST_FIRST_WAVE * self.bench.max_seconds_per_level
         while True:
             wave = await self._wave(approach, deadline)
             self._keep(wave)
-            if wave.cut or time.monotonic() >= deadline:
+            if (wave.cut or time.monotonic() >= deadline) and not self._deserves_another(wave):
                 return self._finish("time")
             if self._is_narrow():
                 return self._finish("precision")
@@ -122,7 +129,17 @@ class _LevelRun:
             deadline=deadline,
             patience=self.patience,
             look=self._look,
+            may_cut=self._may_cut,
         )
+
+    def _deserves_another(self, wave: Wave) -> bool:
+        """Nothing is known yet, and that is not the server's fault."""
+        return not self.waves and wave.paused_s > 0 and time.monotonic() < self.give_up_at
+
+    def _may_cut(self, so_far: Wave) -> bool:
+        if self.waves or so_far.paused_s or time.monotonic() >= self.give_up_at:
+            return True
+        return _measured(so_far) is not None
 
     def _keep(self, wave: Wave) -> None:
         self.events += self.log_window()
@@ -159,7 +176,7 @@ class _LevelRun:
 
     def _finish(self, stopped_by: StoppedBy) -> Measurement:
         if not self.waves:
-            raise MeasureError(None, NO_WINDOW.format(level=self.level), self.notes)
+            raise self._no_window()
         steady = steady_part(self.waves)
         per_stream = steady.rate.mean / steady.running
         if per_stream < DRIP_TOK_S:
@@ -168,6 +185,15 @@ class _LevelRun:
                 f"the server drips: {per_stream:.2f} tok/s a stream at {self.level} streams",
             )
         return level_report(self.level, steady, self.events, stopped_by, self.notes)
+
+    def _no_window(self) -> NoSteadyWindowError:
+        """Time was up: the server is too slow. Answers ended first: the bench asks for too few tokens."""
+        if time.monotonic() >= self.give_up_at:
+            limit = LONGEST_FIRST_WAVE * self.bench.max_seconds_per_level
+            return NoSteadyWindowError(
+                FailureKind.HANG, TOO_SLOW.format(level=self.level, seconds=limit), self.notes
+            )
+        return NoSteadyWindowError(None, NO_WINDOW.format(level=self.level), self.notes)
 
 
 def _measured(wave: Wave) -> MeasuredWave | None:

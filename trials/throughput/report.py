@@ -14,9 +14,15 @@ from trials.throughput.series import Steady
 from trials.throughput.window import is_short
 
 NO_WINDOW = (
-    "no steady window at {level} streams: answers ended or time was up before every stream had decoded a few "
-    "steps; raise bench.output_tokens or bench.max_seconds_per_level"
+    "no steady window at {level} streams: answers ended before every stream had decoded a few steps; "
+    "raise bench.output_tokens"
 )
+TOO_SLOW = (
+    "too slow at {level} streams: {seconds:g} s passed before every stream had decoded a few steps; "
+    "raise bench.max_seconds_per_level if such a load is meant"
+)
+LONG_WARM_UP = 0.25
+"""A warm-up is worth a sentence from this share of the time on."""
 
 
 def level_report(
@@ -66,5 +72,5 @@ def _sentences(
         yield f"the KV pool was full: {retractions} running requests were sent back to the queue"
     if steady.drifting:
         yield "throughput was still drifting when measuring ended"
-    elif steady.dropped_s:
+    elif steady.dropped_s > LONG_WARM_UP * (steady.dropped_s + steady.seconds):
         yield f"the first {steady.dropped_s:.1f} s were warm-up and are not counted"

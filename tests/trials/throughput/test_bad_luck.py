@@ -8,7 +8,7 @@ import time
 import pytest
 
 from trials.load import Patience
-from trials.measure_errors import Hopeless, MeasureError, StopRequested
+from trials.measure_errors import Hopeless, MeasureError, NoSteadyWindowError, StopRequested
 from trials.outcome import FailureKind, Measurement
 from trials.prompts import load_prompts
 from trials.settings import BenchPlan
@@ -78,6 +78,29 @@ def test_a_dripping_server_is_no_throughput() -> None:
     with PacedServer(Pace(step_s=0.9)) as server, pytest.raises(MeasureError, match="drips") as caught:
         measure_level(server.url, 2, bench, PROMPTS)
     assert caught.value.kind is FailureKind.HANG
+
+
+def test_a_first_wave_that_needs_longer_than_a_level_may_take_is_carried_on_to_its_window() -> None:
+    bench = BenchPlan(output_tokens=40, max_seconds_per_level=0.5)
+    with PacedServer(Pace(first_token_s=0.9, step_s=0.05)) as server:
+        measurement = measure_level(server.url, 2, bench, PROMPTS)
+    assert measurement.decode_tok_s == pytest.approx(40, rel=0.3)
+
+
+def test_a_server_without_a_window_in_four_times_the_time_is_too_slow() -> None:
+    bench = BenchPlan(output_tokens=40, max_seconds_per_level=0.3)
+    slow = pytest.raises(NoSteadyWindowError, match=r"too slow at 2 streams: 1\.2 s passed")
+    with PacedServer(Pace(step_s=0.6)) as server, slow as caught:
+        measure_level(server.url, 2, bench, PROMPTS)
+    assert caught.value.kind is FailureKind.HANG
+
+
+def test_answers_too_short_for_a_window_are_the_fault_of_the_bench() -> None:
+    bench = BenchPlan(output_tokens=3, max_seconds_per_level=0.3)
+    short = pytest.raises(NoSteadyWindowError, match=r"raise bench\.output_tokens")
+    with PacedServer(Pace()) as server, short as caught:
+        measure_level(server.url, 2, bench, PROMPTS)
+    assert caught.value.kind is None
 
 
 def test_answers_cut_short_are_said() -> None:
