@@ -228,5 +228,5 @@ def _caution_words(verdict: Verdict) -> str:
 
 def _chance_words(probability: float) -> str:
     if probability >= _ALMOST:
-        return f"with more than {_ALMOST:.0%} probability"
-    return f"with {probability:.0%} probability"
+        return f"with more than {100 * _ALMOST:.0f} % probability"
+    return f"with {100 * probability:.0f} % probability"

@@ -202,7 +202,7 @@ def test_the_finals_say_how_sure_the_winner_is() -> None:
     clear = judge(*SEARCH, *FINALS)
     assert clear.probability_best is not None
     assert clear.probability_best > 0.99
-    assert "with more than 99% probability the best of those in the finals" in clear.sentence
+    assert "with more than 99 % probability the best of those in the finals" in clear.sentence
     close = [final(number, key, 120.0 + number % 3) for number, key in enumerate(["a", "b"] * 3, start=3)]
     unsure = judge(*SEARCH, *close, final(9, "mine", 80.0), final(10, "mine", 81.0))
     assert unsure.probability_best is not None
