@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ from autotune.search import SpaceError
 from db.imports import ImportedBoot
 from trials.failures.diagnose import conclude
 from trials.failures.files import LogError, read_log
+from trials.outcome import Failure
+from trials.secrets import is_secret_name, redact_text
 from trials.settings import Settings, SettingValue
 from trials.settings_back import settings_said
 
@@ -59,10 +62,17 @@ def from_log(
         same=not reasons,
         settings=settings,
         value=tok_s,
-        failure=crashed.model_dump(mode="json") if crashed else None,
+        failure=_without_secrets(crashed, args) if crashed else None,
         boot=boot.boot.model_dump(mode="json"),
     )
     return Imported(str(path), [taken], reasons, ())
+
+
+def _without_secrets(failure: Failure, args: Mapping[str, Any]) -> dict[str, Any]:
+    """The evidence quotes the log, and the log holds what the server was given."""
+    secrets = [str(value) for name, value in args.items() if value and is_secret_name(name)]
+    plain: dict[str, Any] = json.loads(redact_text(json.dumps(failure.model_dump(mode="json")), secrets))
+    return plain
 
 
 def _settings(

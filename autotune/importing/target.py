@@ -50,7 +50,7 @@ class Target:
         yield from _differing("model", _server(mine, "model_path"), _server(theirs, "model_path"))
         drafts = [_server(card, "draft_model_path") for card in (mine, theirs)]
         yield from _differing("draft model", *drafts)
-        yield from _differing("SGLang", mine.versions.get("sglang"), theirs.versions.get("sglang"))
+        yield from _differing("SGLang", _sglang(mine), _sglang(theirs))
         yield from _differing("GPUs", _cards(mine), _cards(theirs))
         if mine.simulated != theirs.simulated:
             yield f"one is simulated, {'this' if mine.simulated else 'the other'} one"
@@ -75,6 +75,12 @@ def _differing(what: str, mine: Any, theirs: Any) -> Iterator[str]:
 
 def _server(card: StudyRow, name: str) -> Any:
     return card.spec.get("server", {}).get(name)
+
+
+def _sglang(card: StudyRow) -> str | None:
+    """The version; of a simulated box its name, which stands for one version even before its first boot."""
+    box = _server(card, "box")
+    return f"that of box {box}" if box else card.versions.get("sglang")
 
 
 def _cards(card: StudyRow) -> str:

@@ -76,10 +76,10 @@ def test_a_second_import_of_a_source_replaces_the_first(target: Path, tmp_path: 
 def test_what_differs_makes_it_a_weaker_prior_and_is_said(target: Path, tmp_path: Path) -> None:
     source = earlier(tmp_path / "other")
     source.close()
-    change_card(source.path, "versions", {"sglang": "0.5.18", "driver": None})
+    change_card(source.path, "gpus", [{"name": "Imagined"}, {"name": "Imagined"}])
     told = json.loads(autotune(source.path, "--into", target, "--json").stdout)
-    assert told[0]["reasons"] == ["SGLang: 0.5.18 there, 0.5.23 here"]
-    assert "weaker prior (SGLang" in told[0]["sentence"]
+    assert told[0]["reasons"] == ["GPUs: 2x Imagined there, 1x Imagined here"]
+    assert "weaker prior (GPUs" in told[0]["sentence"]
     assert [boot.same for boot in known(target)] == [False, False]
 
 
@@ -110,6 +110,18 @@ def test_a_log_with_its_result(
     (boot,) = known(target)
     assert (boot.settings, boot.value, boot.same) == ({"cuda_graph_max_bs": 512}, 77.5, same)
     assert ("add --same-machine" in result.stdout) is not same
+
+
+def test_a_secret_in_a_logs_evidence_is_not_kept(target: Path, tmp_path: Path) -> None:
+    log = tmp_path / "server.log"
+    secret = CRASH.replace("tp_size=8", "tp_size=8, api_key='open-sesame'").replace(
+        "GPU 0 has", "open-sesame GPU 0 has"
+    )
+    log.write_text(secret)
+    assert autotune(log, "--into", target, "--same-machine").exit_code == 0
+    kept = json.dumps(known(target)[0].failure)
+    assert "open-sesame" not in kept
+    assert "*** GPU 0 has" in kept
 
 
 def test_a_log_with_its_failure(target: Path, tmp_path: Path) -> None:
