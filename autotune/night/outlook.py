@@ -29,6 +29,10 @@ def outlook(spec: StudySpec, now: datetime) -> str:
     seconds = budget.seconds_left(spent)
     finals = finals_boots(spec.finals.boots, boots)
     by_time = seconds is not None and boots < (spec.study.trials or boots + 1)
-    about = f"about {boots} boots of {trial_s / 60:.0f} min" if by_time else f"{boots} boots"
+    about = f"about {boots} boots of {_words(trial_s)}" if by_time else f"{boots} boots"
     until = f" by {budget.until:%H:%M}" if budget.until is not None else ""
     return f"{about}{until}, {finals} of them for the finals"
+
+
+def _words(seconds: float) -> str:
+    return f"{seconds / 60:.0f} min" if seconds >= 60 else f"{seconds:.0f} s"

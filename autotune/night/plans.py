@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,6 +13,7 @@ from autotune.spec import StudySpec
 from trials.settings import ReferenceAnswer, TrialPlan
 
 _REFERENCE = "reference.json"
+_log = logging.getLogger(__name__)
 
 
 class Plans:
@@ -56,7 +58,10 @@ class Plans:
         self._reference = tuple(answers)
         written = json.dumps([answer.model_dump(mode="json") for answer in answers], ensure_ascii=False)
         partial = self._folder / f"{_REFERENCE}.part"
-        partial.write_text(written, encoding="utf-8")
+        with partial.open("w", encoding="utf-8") as file:
+            file.write(written)
+            file.flush()
+            os.fsync(file.fileno())
         partial.replace(self._folder / _REFERENCE)
 
 
@@ -67,6 +72,11 @@ def cache_folder() -> Path:
 
 
 def _read_reference(path: Path) -> tuple[ReferenceAnswer, ...]:
-    if not path.exists():
+    """The answers that were kept; none where a disk has spoilt them, so that they are collected anew."""
+    try:
+        entries = json.loads(path.read_text("utf-8"))
+        return tuple(ReferenceAnswer.model_validate(entry) for entry in entries)
+    except (FileNotFoundError, ValueError) as error:
+        if path.exists():
+            _log.warning("%s cannot be read and is collected anew: %s", path, error)
         return ()
-    return tuple(ReferenceAnswer.model_validate(entry) for entry in json.loads(path.read_text("utf-8")))
