@@ -14,7 +14,7 @@ from autotune.cli.options import JsonOption, StudiesOption, StudyArgument, study
 from autotune.cli.output import say, say_error, say_json
 from autotune.cli.words import duration
 from autotune.night.detached import RUN_LOG
-from autotune.night.lasting_page import lasting_page
+from autotune.night.lasting_page import RUN_RECORD, lasting_page
 from autotune.standing import OUTCOME_LABELS, Standing, read_standing
 from autotune.study_view import StudyView, read_study
 from db.engine import open_reader
@@ -30,7 +30,7 @@ class Status:
 
     Attributes:
         caveat: What may be missing from its file, None when nothing is.
-        page: Address of the page that ``autotune start`` has left running, None without one.
+        page: Address of its page, None while none is up.
     """
 
     folder: Path
@@ -84,7 +84,7 @@ def read_status(path: Path) -> Status:
     with open_reader(path) as reader, reader.connect() as connection:
         study = read_study(connection)
         stands = read_standing(connection, study.rows)
-    page = lasting_page(path.parent)
+    page = lasting_page(path.parent) or lasting_page(path.parent, RUN_RECORD)
     return Status(path.parent, study, stands, reader.caveat, page.url if page else None)
 
 

@@ -12,7 +12,7 @@ from autotune.cli.commands import FAILED, NOTHING_FOUND
 from autotune.cli.options import StudiesOption, StudyArgument, study_file
 from autotune.cli.output import say, say_error
 from autotune.cli.status import Status, read_status
-from autotune.night.lasting_page import end_lasting_page
+from autotune.night.lasting_page import RECORD, RUN_RECORD, end_lasting_page, lasting_page
 from db import inbox, queries
 from db.engine import open_reader
 from db.rows import RunRow
@@ -21,7 +21,7 @@ _LOOKS_EVERY_S = 0.5
 
 NowOption = Annotated[bool, typer.Option("--now", help="Do not wait for the end of the running trial.")]
 PageOption = Annotated[
-    bool, typer.Option("--page", help="End only the dashboard that autotune start has left running.")
+    bool, typer.Option("--page", help="End the dashboard that was left running, not the study.")
 ]
 
 
@@ -45,8 +45,8 @@ def stop(
         say_error(f"the runner of {found.study.name} died before it could stop; see: autotune status")
         raise typer.Exit(FAILED)
     say(f"{found.study.name}: {run.how}")
-    if found.page:
-        say(f"The dashboard stays at {found.page}; end it with: autotune stop --page", style="cyan")
+    if page_left := lasting_page(path.parent):
+        say(f"The dashboard stays at {page_left.url}; end it with: autotune stop --page", style="cyan")
 
 
 def _nobody(found: Status) -> None:
@@ -57,11 +57,12 @@ def _nobody(found: Status) -> None:
 
 
 def _stop_page(folder: Path) -> None:
-    ended = end_lasting_page(folder)
-    if ended is None:
+    ended = [page for record in (RECORD, RUN_RECORD) if (page := end_lasting_page(folder, record))]
+    if not ended:
         say_error(f"no dashboard was left running for {folder.name}")
         raise typer.Exit(NOTHING_FOUND)
-    say(f"The dashboard at {ended.url} has ended.")
+    for page in ended:
+        say(f"The dashboard at {page.url} has ended.")
 
 
 def _wait(path: Path, request: int) -> RunRow | None:
