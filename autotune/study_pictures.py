@@ -326,7 +326,7 @@ STUDY_PICTURES: dict[str, StudyPicture] = {
     "tradeoff": StudyPicture("Throughput against latency", _tradeoff, _latency_choices),
     "levels": StudyPicture("Winner per level", _levels, needs_levels=2),
     "boot-times": StudyPicture("Boot time by stage", _boot_times),
-    "timeline": StudyPicture("Where the night went", _timeline, wide=True),
+    "timeline": StudyPicture("Where the night went", _timeline),
 }
 """Every picture of a study, in the order in which a page shows them."""
 
@@ -339,14 +339,18 @@ def pictures_of(study: StudyView) -> dict[str, StudyPicture]:
 
 def choices_json(study: StudyView) -> dict[str, Any]:
     """Which pictures there are, and what can be chosen of each."""
+    shown = pictures_of(study)
+    narrow = [name for name, one in shown.items() if not one.wide]
+    # Two beside each other: an odd one out has the row to itself.
+    alone = narrow[-1] if len(narrow) % 2 else None
     return {
         name: {
             "title": one.title,
-            "wide": one.wide,
+            "wide": one.wide or name == alone,
             "choices": {
                 key: {"values": list(choice.values), "usual": choice.usual}
                 for key, choice in one.choices(study).items()
             },
         }
-        for name, one in pictures_of(study).items()
+        for name, one in shown.items()
     }

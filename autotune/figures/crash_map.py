@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from autotune.figures.marks import (
@@ -60,6 +60,7 @@ def crash_map(
     Args:
         narrow: Panels below each other instead of side by side.
     """
+    panels = [replace(panel, points=[one for one in panel.points if _has_ended(one)]) for panel in panels]
     data: list[Trace] = []
     layout: dict[str, Any] = {"annotations": []}
     shown: set[str] = set()
@@ -209,6 +210,10 @@ def _group_trace(
         "hovertemplate": "%{text}<extra></extra>",
         "marker": {"color": colour, "symbol": symbol, "size": 9, "line": {"width": 0.5, "color": "#fff"}},
     }
+
+
+def _has_ended(point: Point) -> bool:
+    return point.failure is not None or point.outcome in ("completed", "stopped")
 
 
 def _group(point: Point) -> tuple[str, str, str]:

@@ -109,3 +109,9 @@ def test_panels_never_overlap(narrow: bool) -> None:
     axes = ("yaxis", "yaxis2") if narrow else ("xaxis2", "xaxis")
     upper, lower = layout[axes[0]]["domain"], layout[axes[1]]["domain"]
     assert lower[1] < upper[0]
+
+
+def test_a_trial_that_still_runs_is_not_called_worked() -> None:
+    settings = {"mem_fraction_static": 0.9, "cuda_graph_max_bs": 64}
+    running = point(0, outcome="running", settings=settings)
+    assert crash_map(FRACTION, GRAPHS, [Panel("", [running], None)])["table"]["rows"] == []
