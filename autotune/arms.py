@@ -92,14 +92,20 @@ class BootNoise:
 
     @classmethod
     def pooled(cls, arms: Iterable[Arm]) -> BootNoise:
-        """What was observed, and the usual noise only as far as that is too little."""
+        """Over the arms' boots around their own means."""
         squares, degrees = 0.0, 0
         for arm in arms:
             squares += math.fsum((log - arm.mean_log) ** 2 for log in arm.logs)
             degrees += len(arm.logs) - 1
+        return cls.from_squares(squares, degrees)
+
+    @classmethod
+    def from_squares(cls, squares: float, degrees: int) -> BootNoise:
+        """What was observed, and the usual noise only as far as that is too little."""
         missing = max(0, _FEWEST_DEGREES - degrees)
+        degrees += missing
         squares += missing * _USUAL_BOOT_NOISE**2
-        return cls(max(squares / (degrees + missing), _LEAST_BOOT_NOISE**2), degrees + missing)
+        return cls(max(squares / degrees, _LEAST_BOOT_NOISE**2), degrees)
 
     def variance_of(self, arm: Arm) -> float:
         """Of one boot's logarithm; the noise between boots contains that within, unless it is larger."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import cached_property
 
 from optuna.trial import TrialState
@@ -175,4 +176,5 @@ def _view(row: TrialRow, canonical: Canonical, suspect: bool) -> TrialView:
         failure=getattr(outcome, "failure", None),
         p_boots=(row.proposal or {}).get("p_boots"),
         suspect=suspect,
+        started=datetime.fromisoformat(row.started_at) if row.started_at else None,
     )

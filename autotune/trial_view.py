@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 from optuna.trial import FrozenTrial, TrialState
@@ -25,6 +26,7 @@ class TrialView:
         expected: What the sampler expected of it, [low, high] in tok/s, None without a belief.
         seconds: How long the trial took, s; None while it runs.
         death: How its runner died, if it died with it (``autotune.night.postmortem.Death``).
+        started: When it began, None if unknown.
         suspect: True where a sick machine is to blame for what the state says.
     """
 
@@ -45,6 +47,7 @@ class TrialView:
     seconds: float | None = None
     death: str | None = None
     suspect: bool = False
+    started: datetime | None = None
 
     @property
     def worked(self) -> bool:
@@ -98,6 +101,7 @@ def view(trial: FrozenTrial, canonical: Canonical, suspects: Iterable[int] = ())
         seconds=_seconds(trial),
         death=attributes.get("death"),
         suspect=trial.number in set(suspects),
+        started=trial.datetime_start and trial.datetime_start.astimezone(UTC),
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from autotune.arms import Arm, BootNoise, Estimate, pool
+from autotune.drift import Drift, drift
 from autotune.finals_belief import FinalsBelief
 from autotune.front_runners import broken_by, front_runners
 from autotune.search_belief import SearchBelief
@@ -37,6 +38,7 @@ class Verdict:
         over_limits: Settings that were faster and break a limit, as ``(trial, what it breaks)``.
         probability_best: That nothing it was compared with (the other finalists, else all that was booted) is
             truly faster; from the posterior of ``finals_belief`` or ``search_belief``. None without a winner.
+        drift: Of the machine's throughput over the night, None if unknown.
         measured_tok_s: Mean of the winner's boots as measured, tok/s.
     """
 
@@ -55,11 +57,14 @@ class Verdict:
     over_limits: tuple[tuple[int, str], ...]
     probability_best: float | None = None
     measured_tok_s: float | None = None
+    drift: Drift | None = None
 
     @property
     def sentence(self) -> str:
         """All of it in words, with unit, level and uncertainty."""
-        return " ".join(filter(None, (_winner_words(self), _comparison_words(self), _caution_words(self))))
+        drifted = self.drift.sentence if self.drift and self.drift.is_sure else ""
+        parts = (_winner_words(self), _comparison_words(self), _caution_words(self), drifted)
+        return " ".join(filter(None, parts))
 
     def to_json(self) -> dict[str, Any]:
         return {**asdict(self), "sentence": self.sentence}
@@ -96,6 +101,7 @@ def decide(
         significant=None,
         confirmed=False,
         over_limits=(),
+        drift=drift(trials, level),
     )
     if not everything:
         return empty
