@@ -19,6 +19,8 @@ from tests.autotune.night.nights import STUDY, Notes, StandIn, completed, write_
 from trials.outcome import AnyOutcome
 from trials.settings import Settings
 
+pytestmark = pytest.mark.slow
+
 
 def _by_graph(settings: Settings, call: int) -> AnyOutcome:
     return completed(
