@@ -12,9 +12,13 @@ from tests.sglang_cpu.build import is_complete, root_folder, server_environment
 
 SMALL = (
     *("--device", "cpu", "--max-total-tokens", "8192", "--max-running-requests", "8"),
-    *("--context-length", "2048"),
+    *("--context-length", "2048", "--decode-log-interval", "8"),
 )
-"""Flags of every server here; without ``--max-total-tokens`` it would take all memory."""
+"""Flags of every server here.
+
+Without ``--max-total-tokens`` it would take all memory. On a loaded machine the usual interval of 40 decode
+steps is longer than a measurement, which then knows no accept length.
+"""
 PLAIN_ATTENTION = ("--attention-backend", "torch_native")
 SPECULATIVE_ATTENTION = (
     *("--prefill-attention-backend", "intel_amx", "--decode-attention-backend", "intel_amx"),

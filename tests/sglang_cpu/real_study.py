@@ -36,6 +36,7 @@ draft_model_path = "{draft}"
 levels = [1]
 output_tokens = 128
 max_seconds_per_level = 6
+stop_hopeless = false
 
 [finals]
 boots = 0
