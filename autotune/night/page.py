@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 from urllib.parse import quote
@@ -53,10 +53,13 @@ def put_up(folder: Path, where: DashboardSection, begun: Callable[[int, str], Be
     address = f"http://{_dialable(where.host)}:{port}"
     token = secrets.token_urlsafe(_TOKEN_BYTES)
     # Not among the arguments, which every user of the machine can list.
-    process = spawn_detached(command, folder / _LOG, {**os.environ, TOKEN_VARIABLE: token})
+    process = _spawn(command, folder / _LOG, {**os.environ, TOKEN_VARIABLE: token})
     try:
         noted = begun(process.pid, f"{address}/studies/{quote(folder.name)}?token={token}")
         _wait_until_up(process, address, folder / _LOG)
+    except OSError as error:
+        _end(process)
+        raise PageError(f"nothing can be written beside the study ({error.strerror})") from error
     except BaseException:
         _end(process)
         raise
@@ -80,6 +83,13 @@ def free_port(host: str, wanted: int) -> int:
     raise PageError(
         f"ports {wanted} to {wanted + _TRIED_PORTS - 1} on {host} are all taken; set [dashboard] port"
     )
+
+
+def _spawn(command: Sequence[str], log: Path, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    try:
+        return spawn_detached(command, log, env)
+    except OSError as error:
+        raise PageError(f"the dashboard could not be started ({error.strerror})") from error
 
 
 def _dialable(host: str) -> str:
