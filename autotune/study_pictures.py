@@ -182,6 +182,8 @@ def _history(study: StudyView, _: Connection, request: PictureRequest) -> Figure
 def _crash_map(study: StudyView, _: Connection, request: PictureRequest) -> Figure:
     seen = points(study, _level(request))
     axes = {one.name: one for one in setting_axes(study, seen)}
+    if len(axes) < 2:
+        return figures.nothing_yet("Crash map", "It needs two settings that were varied.")
     across, up = _map_axes(request, list(axes))
     panels = boundary_panels(study, seen, axes[across], axes[up])
     return figures.crash_map(axes[across], axes[up], panels, narrow=request.narrow)
@@ -189,8 +191,6 @@ def _crash_map(study: StudyView, _: Connection, request: PictureRequest) -> Figu
 
 def _map_axes(request: PictureRequest, names: Sequence[str]) -> tuple[str, str]:
     """What was asked for, else memory fraction against graph size, else the first two settings."""
-    if len(names) < 2:
-        raise PictureError("the crash map needs two settings that were varied")
     across = request.across or next(name for name in _usual_first(names) if name != request.up)
     up = request.up or next(name for name in _usual_first(names) if name != across)
     if across == up:
@@ -205,6 +205,8 @@ def _usual_first(names: Sequence[str]) -> list[str]:
 
 def _importance(study: StudyView, _: Connection, request: PictureRequest) -> Figure:
     seen = points(study, _level(request))
+    if not any(point.worked or point.failure for point in seen):
+        return figures.nothing_yet("What matters", "No trial has ended yet.")
     return figures.importance(seen, setting_axes(study, seen))
 
 
@@ -219,7 +221,7 @@ def _slice(study: StudyView, _: Connection, request: PictureRequest) -> Figure:
     seen = points(study, level)
     axes = setting_axes(study, seen)
     if not axes:
-        raise PictureError("no setting was varied yet")
+        return figures.nothing_yet("One setting at a time", "No setting was varied yet.")
     one = next((one for one in axes if one.name == request.setting), axes[0])
     return figures.setting_slice(seen, one, level, simulated=study.card.simulated)
 

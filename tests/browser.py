@@ -40,8 +40,10 @@ def chromium() -> Iterator[Browser]:
 
 
 @contextmanager
-def reader(browser: Browser, size: str = "desk", scheme: Scheme = "light") -> Iterator[Page]:
-    """A page of one reader; errors that its console shows fail the test."""
+def reader(
+    browser: Browser, size: str = "desk", scheme: Scheme = "light", *, expected: str | None = None
+) -> Iterator[Page]:
+    """A page of one reader; errors that its console shows, other than ``expected``, fail the test."""
     width, height = SIZES[size]
     context = browser.new_context(
         viewport={"width": width, "height": height},
@@ -53,7 +55,7 @@ def reader(browser: Browser, size: str = "desk", scheme: Scheme = "light") -> It
     errors: list[str] = []
 
     def note(message: ConsoleMessage) -> None:
-        if message.type == "error":
+        if message.type == "error" and (expected is None or expected not in message.text):
             errors.append(message.text)
 
     page.on("console", note)
@@ -61,7 +63,7 @@ def reader(browser: Browser, size: str = "desk", scheme: Scheme = "light") -> It
     page.set_default_timeout(30_000)
     yield page
     context.close()
-    assert not errors
+    assert not errors, errors
 
 
 def see_all(page: Page) -> None:

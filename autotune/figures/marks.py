@@ -58,6 +58,11 @@ def figure(
     }
 
 
+def nothing_yet(title: str, says: str) -> Figure:
+    """A picture that has nothing to show so far."""
+    return figure(title, says, [], {}, [], [])
+
+
 def axis(title: str, **more: Any) -> dict[str, Any]:
     return {"title": {"text": title}, "zeroline": False, **more}
 

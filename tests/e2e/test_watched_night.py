@@ -48,7 +48,7 @@ def test_a_night_is_watched_from_its_first_trial_to_its_winner(study: BoxStudy) 
                     page.goto(link)
                     page.locator("#now .stages").wait_for(timeout=_SOON_MS)
                     screenshot(page, f"night-{size}-{scheme}")
-        with reader(browser) as page:
+        with reader(browser, expected="422 (Unprocessable") as page:
             page.goto(link)
             _watch_until_something_works(page)
             _open_the_crash(page)
