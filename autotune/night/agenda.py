@@ -28,18 +28,37 @@ class Agenda:
         known_good: The other ``[[known_good]]`` entries, in order.
         canonical: Key under which two settings are the same.
         is_whole: True for settings that lack nothing; a trial that died while it was drawn has not all.
+        first: Number of this run's first trial.
     """
 
     baseline: Settings
     known_good: Sequence[Settings]
     canonical: Callable[[Mapping[str, Any]], Hashable]
     is_whole: Callable[[Mapping[str, Any]], bool]
+    first: int = 0
 
     def next(self, history: Sequence[TrialView], wishes: Sequence[Wish]) -> Request | None:
         """The next trial with given settings, None when the sampler may choose."""
-        if not any(trial.role == "baseline" for trial in history):
+        return (
+            self._baseline(history)
+            or self._repeat(history)
+            or self._known_good(history)
+            or self._wished(wishes)
+        )
+
+    def _baseline(self, history: Sequence[TrialView]) -> Request | None:
+        """Your own settings, and once in every later run that follows one whose machine failed them."""
+        mine = [trial for trial in history if trial.role == "baseline"]
+        if not mine:
             return Request(self.baseline, "baseline", "your own settings, to compare with")
-        return self._repeat(history) or self._known_good(history) or self._wished(wishes)
+        settled = [trial for trial in mine if not trial.interrupted]
+        if not settled or any(
+            not trial.environment_failed or trial.number >= self.first for trial in settled
+        ):
+            return None
+        return _again(
+            mine[-1], f"the machine, not your settings, ended trial {settled[-1].number} in an earlier run"
+        )
 
     def _repeat(self, history: Sequence[TrialView]) -> Request | None:
         repeated = {trial.replicate_of for trial in history}

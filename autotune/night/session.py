@@ -186,7 +186,8 @@ class _Opened:
 
     def _agenda(self) -> Agenda:
         baseline, *others = self._known_good or [{}]
-        return Agenda(baseline, others, self._spec.space.canonical, self._is_whole)
+        first = len(self._book.history())
+        return Agenda(baseline, others, self._spec.space.canonical, self._is_whole, first)
 
     def _is_whole(self, settings: Mapping[str, Any]) -> bool:
         return not self._spec.space.missing(settings)

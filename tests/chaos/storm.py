@@ -17,6 +17,8 @@ from trials.outcome import Stage
 
 _MOMENTS = ("", *(str(stage) for stage in Stage), "over")
 """When the storm strikes, in order; the empty one is before a trial's first stage."""
+_MORE_CALM = 4
+"""So much likelier is a strike just after a trial was told: else hardly any trial would be."""
 _PATIENCE_S = 15.0
 _END_S = 900.0
 _PEACEFUL_RUNS = 4
@@ -62,7 +64,7 @@ class Storm:
                 break
             if self.runner.poll() is not None:
                 self.start()
-            self.wait_for_moment(self.rng.choice(_MOMENTS))
+            self.wait_for_moment(self.rng.choice(_MOMENTS + _MOMENTS[-1:] * _MORE_CALM))
             if mishap.strike(self):
                 self.struck[mishap.name] += 1
             else:
