@@ -28,7 +28,7 @@ SourcesArgument = Annotated[
 ]
 IntoOption = Annotated[
     str | None,
-    typer.Option("--into", metavar="STUDY", help="The study that is told [default: the one changed last]."),
+    typer.Option("--into", metavar="STUDY", help="The study that is told; left out: the one changed last."),
 ]
 SpecOption = Annotated[
     Path | None, typer.Option("--study", metavar="STUDY.toml", help="A study file instead, begun or not.")
