@@ -11,19 +11,19 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import get_args
 
 import numpy as np
 
 from autotune.verdict import Verdict
 from tests.bench.boxes_dev import DEV_BOXES
-from tests.bench.simulated_night import Gain, Ground, Played, play
+from tests.bench.simulated_night import GAINS, Gain, Ground, Played, play
 
 OUT = Path(__file__).parent / "out"
 _TWO_PERCENT = 0.02
-GAINS: tuple[Gain, ...] = get_args(Gain)
+_PARTS = 10
+"""A box's nights are dealt to the processes in so many parts."""
 
-Task = tuple[int, Gain, int]
+Task = tuple[int, range]
 
 
 @dataclass(frozen=True)
@@ -104,11 +104,10 @@ def summed_up(box: str, noise: float, gain: Gain, nights: Sequence[Played]) -> R
     )
 
 
-def _play(task: Task) -> Row:
-    place, gain, count = task
-    box = DEV_BOXES[place]
-    ground = Ground(box)
-    return summed_up(box.name, box.noise, gain, [play(ground, gain, seed) for seed in range(count)])
+def _play(task: Task) -> list[dict[Gain, Played]]:
+    place, seeds = task
+    ground = Ground(DEV_BOXES[place])
+    return [play(ground, seed) for seed in seeds]
 
 
 def table(rows: Sequence[Row]) -> str:
@@ -168,12 +167,14 @@ def main() -> None:
     options = parser.parse_args()
     OUT.mkdir(exist_ok=True)
     started = time.monotonic()
-    tasks: list[Task] = [(place, gain, options.nights) for place in range(len(DEV_BOXES)) for gain in GAINS]
     rows = []
     with multiprocessing.get_context("spawn").Pool(options.jobs) as pool:
-        for row in pool.imap(_play, tasks):
-            rows.append(row)
-            print(table([row]).splitlines()[-1], flush=True)
+        for place, box in enumerate(DEV_BOXES):
+            tasks = [(place, range(first, options.nights, _PARTS)) for first in range(_PARTS)]
+            nights = [night for part in pool.imap(_play, tasks) for night in part]
+            for gain in GAINS:
+                rows.append(summed_up(box.name, box.noise, gain, [night[gain] for night in nights]))
+                print(table(rows[-1:]).splitlines()[-1], flush=True)
     text = f"{options.nights} nights a row\n\n{table(rows)}\n\n{verdicts(rows)}\n"
     (OUT / "truth.md").write_text(text)
     print(f"\n{text}\n{time.monotonic() - started:.0f} s; saved in {OUT / 'truth.md'}")

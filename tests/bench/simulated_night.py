@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
-from dataclasses import dataclass, field
-from typing import Literal
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
 
 import numpy as np
 from optuna.trial import TrialState
 
 from autotune.night.finals import LONG_FINALS, Finals
 from autotune.search import SearchSpace, Settings
-from autotune.search.parameters import Value
 from autotune.trial_view import TrialView
 from autotune.verdict import Verdict, decide
 from tests.bench.analytic import AnalyticBox
@@ -30,42 +29,33 @@ real sampler does."""
 Gain = Literal["as it comes", "6 %", "none"]
 """The baseline: settings drawn by chance, or the night's best less 6 %, or as fast as its very best."""
 
+GAINS: tuple[Gain, ...] = get_args(Gain)
+
 _DRAWN_FOR_BASELINE = 15
 
 
-@dataclass
 class Ground:
     """A box with what is known of it without noise."""
 
-    box: AnalyticBox
-    grid: dict[str, tuple[Value, ...]] = field(init=False)
-    space: SearchSpace = field(init=False)
-    _truths: dict[Hashable, float] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.space = SearchSpace.from_dict(self.box.table)
-        self.grid = {name: places(parameter) for name, parameter in self.space.parameters.items()}
-
-    def truth(self, settings: Settings) -> float:
-        key = self.space.canonical(settings)
-        if key not in self._truths:
-            self._truths[key] = self.box.true_value(settings)
-        return self._truths[key]
+    def __init__(self, box: AnalyticBox) -> None:
+        self.box = box
+        self.space = SearchSpace.from_dict(box.table)
+        self._grid = {name: places(parameter) for name, parameter in self.space.parameters.items()}
 
     def drawn(self, rng: np.random.Generator) -> Settings:
-        return {name: values[rng.integers(len(values))] for name, values in self.grid.items()}
+        return {name: values[rng.integers(len(values))] for name, values in self._grid.items()}
 
     def changed(self, settings: Settings, rng: np.random.Generator) -> Settings:
-        names = rng.choice(list(self.grid), size=rng.integers(1, 3), replace=False)
-        return settings | {name: self.grid[name][rng.integers(len(self.grid[name]))] for name in names}
+        names = rng.choice(list(self._grid), size=rng.integers(1, 3), replace=False)
+        return settings | {name: self._grid[name][rng.integers(len(self._grid[name]))] for name in names}
 
     def baseline(self, rng: np.random.Generator) -> Settings:
         """Middling among settings that boot."""
-        found: list[Settings] = []
+        found: list[tuple[float, int, Settings]] = []
         while len(found) < _DRAWN_FOR_BASELINE:
-            if self.truth(settings := self.drawn(rng)):
-                found.append(settings)
-        return sorted(found, key=self.truth)[_DRAWN_FOR_BASELINE // 2]
+            if truth := self.box.true_value(settings := self.drawn(rng)):
+                found.append((truth, len(found), settings))
+        return sorted(found)[_DRAWN_FOR_BASELINE // 2][2]
 
 
 @dataclass(frozen=True)
@@ -108,28 +98,32 @@ class Played:
         return self.truths[self.verdict.best] >= self.best_finalist
 
 
-def play(ground: Ground, gain: Gain, seed: int) -> Played:
-    """One night; everything follows from the seed."""
-    rng = np.random.default_rng([seed, 5])
-    search, truths = _search(ground, rng)
-    best = max(truths[number] for number in truths if number)
+def play(ground: Ground, seed: int) -> dict[Gain, Played]:
+    """One night's search, then its finals against each kind of baseline; everything follows from the seed."""
+    views, truths = _search(ground, np.random.default_rng([seed, 5]))
+    return {gain: _finals(ground.box, views, truths, gain, seed) for gain in GAINS}
+
+
+def _finals(
+    box: AnalyticBox, views: Sequence[TrialView], found: Mapping[int, float], gain: Gain, seed: int
+) -> Played:
+    rng = np.random.default_rng([seed, 6, GAINS.index(gain)])
+    truths, search = dict(found), list(views)
     if gain != "as it comes":
-        truths[0] = best - math.log(1.06) if gain == "6 %" else best
-        search[0] = _view(
-            0, search[0].key, _measured(truths[0], ground.box, rng), "baseline", ground.box.level
-        )
-    level = ground.box.level
+        best = max(truth for number, truth in truths.items() if number)
+        truths[0] = best - (math.log(1.06) if gain == "6 %" else 0.0)
+        search[0] = _view(0, _measured(truths[0], box, rng), "baseline", box.level)
     history = list(search)
-    finals = Finals(level, Limits(), seed)
+    finals = Finals(box.level, Limits(), seed)
     finalists = []
     while (request := finals.next(history, LONG_FINALS)) is not None:
         number = request.replicate_of or 0
         finalists.append(truths[number])
-        tok_s = _measured(truths[number], ground.box, rng)
-        history.append(_view(len(history), search[number].key, tok_s, "final", level, replicate_of=number))
+        tok_s = _measured(truths[number], box, rng)
+        history.append(_view(len(history), tok_s, "final", box.level, replicate_of=number))
     return Played(
-        early=decide(search, level, Limits()),
-        verdict=decide(history, level, Limits()),
+        early=decide(search, box.level, Limits()),
+        verdict=decide(history, box.level, Limits()),
         truths=truths,
         finals=len(finalists),
         best_finalist=max(finalists),
@@ -138,22 +132,20 @@ def play(ground: Ground, gain: Gain, seed: int) -> Played:
 
 def _search(ground: Ground, rng: np.random.Generator) -> tuple[list[TrialView], dict[int, float]]:
     """The boots before the finals that worked, the baseline first, and their true logarithms."""
-    settings = ground.baseline(rng)
+    box, settings = ground.box, ground.baseline(rng)
     views: list[TrialView] = []
     truths: dict[int, float] = {}
     best: tuple[float, Settings] = (0.0, settings)
-    tried: set[Hashable] = set()
+    tried: set[Hashable] = {ground.space.canonical(settings)}
     for boot in range(SEARCH_BOOTS):
         if boot:
             settings = _untried(ground, best[1], tried, rng)
-        tried.add(ground.space.canonical(settings))
-        if not (truth := ground.truth(settings)):
+        if not (truth := box.true_value(settings)):
             continue
         number = len(views)
         truths[number] = math.log(truth)
-        tok_s = _measured(truths[number], ground.box, rng)
-        role = "search" if boot else "baseline"
-        views.append(_view(number, ground.space.canonical(settings), tok_s, role, ground.box.level))
+        tok_s = _measured(truths[number], box, rng)
+        views.append(_view(number, tok_s, "search" if boot else "baseline", box.level))
         best = max(best, (tok_s, settings), key=lambda found: found[0])
     return views, truths
 
@@ -162,7 +154,8 @@ def _untried(ground: Ground, best: Settings, tried: set[Hashable], rng: np.rando
     while True:
         local = rng.random() < LOCAL_SHARE
         settings = ground.changed(best, rng) if local else ground.drawn(rng)
-        if ground.space.canonical(settings) not in tried:
+        if (key := ground.space.canonical(settings)) not in tried:
+            tried.add(key)
             return settings
 
 
@@ -170,10 +163,10 @@ def _measured(truth: float, box: AnalyticBox, rng: np.random.Generator) -> float
     return math.exp(truth + rng.normal(0.0, box.noise))
 
 
-def _view(
-    number: int, key: Hashable, tok_s: float, role: str, level: int, replicate_of: int | None = None
-) -> TrialView:
+def _view(number: int, tok_s: float, role: str, level: int, replicate_of: int | None = None) -> TrialView:
+    """A boot that worked; its settings are known by the number of their first trial alone."""
     measurement = Measurement.model_construct(level=level, decode_tok_s=tok_s, decode_tok_s_ci95=None)
+    key = number if replicate_of is None else replicate_of
     return TrialView(
         number,
         TrialState.COMPLETE,

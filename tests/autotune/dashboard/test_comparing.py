@@ -36,6 +36,6 @@ def test_studies_stand_side_by_side(night: Night, own_page: TestClient) -> None:
     text = own_page.get("/compare?study=sample&study=night&study=..%2Fnight").text
     other.close()
     assert re.findall('<th scope="col"><a href="(.*?)"', text) == ["/studies/sample", "/studies/night"]
-    assert "91.0 tok/s" in text
+    assert "89.4 tok/s" in text, "91.0 less the luck of a leader among so many"
     assert '<th scope="row">all_<wbr>reduce</th>' in text
     assert "Choose two or more" in own_page.get("/compare?study=sample").text
