@@ -11,6 +11,7 @@ from sqlalchemy import Connection
 from autotune.export import sh
 from autotune.export.from_study import NothingToExportError, winner
 from autotune.figures import Figure
+from autotune.levels import by_level, winner_changes
 from autotune.standing import Standing, read_standing
 from autotune.study_pictures import PictureError, PictureRequest, draw, pictures_of
 from autotune.study_view import StudyView
@@ -73,6 +74,16 @@ class Report:
         return self.study.card.simulated
 
     @property
+    def across_levels(self) -> Sequence[str]:
+        """Where the winner changes, one sentence each."""
+        return winner_changes(self.verdicts)
+
+    @property
+    def drift(self) -> str | None:
+        """Of the machine over the night, as far as repeats tell."""
+        return drift.sentence if (drift := self.verdicts[0].drift) else None
+
+    @property
     def title(self) -> str:
         word = " (simulated)" if self.simulated else ""
         return f"{self.study.name}{word}"
@@ -94,7 +105,9 @@ def read_report(
         study=study,
         standing=read_standing(connection, study.rows),
         machine=_machine(study),
-        verdicts=[study.verdict(level) for level in levels],
+        verdicts=by_level(
+            study.trials, levels, study.limits, pinned=study.pinned, simulated=study.card.simulated
+        ),
         command=_command(connection, study),
         changes=_changes(study),
         measured=() if best is None else study.trials[study.places[best]].measurements,

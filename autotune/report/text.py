@@ -22,10 +22,11 @@ def _paragraphs(report: Report) -> Iterator[list[str]]:
         "compared with your own settings", [_change_line(report, at) for at in range(len(report.changes))]
     )
     yield _section("command", report.command.splitlines() if report.command else [])
-    yield _section("other levels", [f"{streams(v.level)}: {v.sentence}" for v in others])
+    others_lines = [f"{streams(v.level)}: {v.sentence}" for v in others]
+    yield _section("other levels", [*others_lines, *report.across_levels])
     yield _section("what the winner reached", _measured_lines(report))
     yield _section("what failed", _failure_lines(report))
-    yield _section("worth knowing", [event.text for event in report.events])
+    yield _section("worth knowing", [*filter(None, [report.drift]), *(event.text for event in report.events)])
     yield _section("notes", [_note(note.trial, note.text) for note in report.notes])
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from autotune.cli.main import app
+from autotune.drift import Drift
 from autotune.report import Report, as_html, as_text, read_report
 from autotune.study_view import read_study
 from db import inbox
@@ -72,6 +74,15 @@ def test_text_says_simulated_the_answer_the_changes_and_the_failures(report: Rep
     assert "the webhook is deaf" in text
     assert "trial 2: ask the vendor about GPU 3" in text
     assert "simulated tok/s" in text
+
+
+def test_the_drift_and_where_the_winner_changes_are_said(report: Report) -> None:
+    main, other = report.verdicts
+    drifted = replace(main, drift=Drift(-1.5, (-2.0, -1.0), 7, 6.0))
+    told = replace(report, verdicts=[drifted, replace(other, best=(main.best or 0) + 1)])
+    for form in (as_text(told), as_html(told)):
+        assert "Throughput drifted: -1.50 % an hour (95 % -2.00 to -1.00) over 6.0 h" in form
+        assert f"From 8 streams on trial {(main.best or 0) + 1} is better than trial {main.best}." in form
 
 
 def test_every_level_has_a_verdict_the_main_one_first(report: Report) -> None:
