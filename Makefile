@@ -4,7 +4,7 @@ PY := .venv/bin/python
 READY := .venv/.ready
 DEV_READY := .venv/.dev-ready
 
-.PHONY: demo test quick lint chaos sglang-cpu test-sglang test-sglang-all docs bench-search bench-truth bench-load bench-tpot
+.PHONY: bench-dashboard demo test quick lint chaos sglang-cpu test-sglang test-sglang-all docs bench-search bench-truth bench-load bench-tpot
 
 $(PY):
 	$(PYTHON) -c 'import sys; sys.exit("autotune needs Python 3.11 or newer; set PYTHON=/path/to/python3") if sys.version_info < (3, 11) else None'
@@ -57,6 +57,9 @@ bench-truth: $(DEV_READY)
 
 bench-load: $(DEV_READY) sglang-cpu
 	$(PY) tests/bench/bench_load.py
+
+bench-dashboard: $(DEV_READY)
+	$(PY) -m tests.bench.bench_dashboard
 
 bench-tpot: $(DEV_READY) sglang-cpu
 	$(PY) tests/bench/bench_tpot.py

@@ -70,9 +70,12 @@ def table_version(source: StudySource) -> int:
     return source.lasting("version", lambda _, __: source.snapshot().generation)
 
 
-def _tail(source: StudySource) -> tuple[str, ...]:
-    """The newest lines of the running trial's log."""
-    live = source.snapshot().live
+def _tail(source: StudySource) -> tuple[str, ...] | None:
+    """The newest lines of the running trial's log; None when nobody runs the study here."""
+    snapshot = source.snapshot()
+    if run_state(snapshot.last_run).word != "running":
+        return None
+    live = snapshot.live
     path = find_log(source.folder / live.row.folder) if live and live.row.folder else None
     try:
         return last_lines(path, TAIL_LINES) if path else ()
