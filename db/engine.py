@@ -16,11 +16,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from optuna.exceptions import StorageInternalError
 from optuna.storages import RDBStorage
 from sqlalchemy import URL, Connection, Engine, create_engine, text
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
-from db.errors import StudyFileError
+from db.errors import StudyFileError, StudyWriteError
 from db.schema import REVISION, VERSION_TABLE
 
 BUSY_TIMEOUT_S = 30.0
@@ -59,14 +60,14 @@ def transaction(engine: Engine) -> Iterator[Connection]:
     """Write everything in the block, or nothing.
 
     Raises:
-        StudyFileError: If the file cannot be written: locked for too long, disk full, folder gone.
+        StudyWriteError: If the file cannot be written: locked for too long, disk full, folder gone.
     """
     try:
         with engine.begin() as connection:
             yield connection
     except OperationalError as error:
         reason = f"the study cannot be written: {error.orig}"
-        raise StudyFileError(f"{engine.url.database}: {reason}") from error
+        raise StudyWriteError(f"{engine.url.database}: {reason}") from error
 
 
 def open_storage(path: Path) -> RDBStorage:
@@ -154,17 +155,24 @@ def checkpoint(engine: Engine) -> bool:
         False if a reader was in the way; the next checkpoint then does it.
 
     Raises:
-        StudyFileError: If the file cannot be written; its write-ahead log then still holds everything.
+        StudyWriteError: If the file cannot be written; its write-ahead log then still holds everything.
     """
     connection = engine.raw_connection()
     try:
         cursor = connection.cursor()
         busy: int = cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
     except sqlite3.OperationalError as error:
-        raise StudyFileError(f"{engine.url.database}: the study cannot be written: {error}") from error
+        raise StudyWriteError(f"{engine.url.database}: the study cannot be written: {error}") from error
     finally:
         connection.close()
     return not busy
+
+
+def reason_of(error: BaseException) -> str:
+    """SQLite's own words in an error that SQLAlchemy, and perhaps Optuna, has wrapped."""
+    if isinstance(error, StorageInternalError) and error.__cause__ is not None:
+        return reason_of(error.__cause__)
+    return str(getattr(error, "orig", None) or error)
 
 
 def copy_study(source: Path, target: Path) -> None:
@@ -225,6 +233,8 @@ def _migrate(engine: Engine, path: Path) -> None:
             # Python's driver begins no transaction for CREATE TABLE: half a migration would stay.
             connection.exec_driver_sql("BEGIN IMMEDIATE")
             upgrade(connection)
+    except OperationalError as error:
+        raise StudyWriteError(f"{path}: the study cannot be written: {error.orig}") from error
     except Exception as error:
         raise StudyFileError(f"{path}: our tables could not be brought up to date: {error}") from error
 

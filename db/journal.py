@@ -20,7 +20,7 @@ from sqlalchemy import Engine, insert, select, update
 from db import schema
 from db.clock import utc_now
 from db.engine import checkpoint, open_writer, transaction
-from db.errors import StudyFileError
+from db.errors import StudyWriteError
 from db.outcomes import trial_columns
 from db.recorder import TrialRecorder
 from trials.outcome import AnyOutcome
@@ -71,7 +71,7 @@ class NewTrial:
 class Journal:
     """The night's pen: one per runner, its transactions a few milliseconds each.
 
-    Every method raises StudyFileError when the file cannot be written.
+    Every method raises StudyWriteError when the file cannot be written.
 
     Attributes:
         engine: For ``db.inbox``; closed with the journal.
@@ -186,7 +186,7 @@ class Journal:
 
     def close(self) -> None:
         """Let the file go; what no checkpoint could move is still in its write-ahead log."""
-        with suppress(StudyFileError):
+        with suppress(StudyWriteError):
             self.checkpoint()
         self.engine.dispose()
 

@@ -19,7 +19,7 @@ from autotune.night.lock import StudyIsRunningError
 from autotune.passport import PassportError
 from autotune.spec import SpecError
 from autotune.starting import NoOwnServerError
-from db.errors import StudyFileError
+from db.errors import StudyFileError, StudyWriteError
 from trials.container_runtime import ContainerError
 from trials.flags import CatalogueError
 from trials.gpus import GpuProbeError
@@ -31,6 +31,7 @@ FAILED, BAD_INPUT, NOTHING_FOUND, INTERRUPTED = 1, 2, 3, 130
 
 _EXIT_CODES: dict[type[Exception], int] = {
     SpecError: BAD_INPUT,
+    StudyWriteError: FAILED,
     StudyFileError: BAD_INPUT,
     CatalogueError: BAD_INPUT,
     SettingError: BAD_INPUT,

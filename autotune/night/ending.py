@@ -11,6 +11,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from autotune.night.death_scene import RUNNER_ERROR
 from autotune.night.loop import FAILED, NightResult
+from db.engine import reason_of
 from db.errors import StudyFileError
 from db.journal import Journal
 
@@ -41,11 +42,9 @@ def run_to_end(journal: Journal, night: Callable[[], NightResult]) -> NightResul
 
 
 def _cannot_go_on(error: Exception) -> NightResult:
-    cause = error.__cause__ if isinstance(error, StorageInternalError) and error.__cause__ else error
-    reason = str(getattr(cause, "orig", None) or cause).rstrip(".")
     sentence = (
-        f"the night ends here, for its study cannot be written ({reason}). Every trial told so far is safe: "
-        "make room or mend the disk, then start the same study again."
+        f"the night ends here, for its study cannot be written ({reason_of(error).rstrip('.')}). "
+        "Every trial told so far is safe: make room or mend the disk, then start the same study again."
     )
     return NightResult(FAILED, sentence)
 

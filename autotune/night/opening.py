@@ -11,14 +11,18 @@ from pathlib import Path
 from typing import Any
 
 import optuna
+from optuna.exceptions import StorageInternalError
+from sqlalchemy.exc import OperationalError
 
 from autotune.night.study_book import StudyBook
 from autotune.search import CrashAwareSampler, SpaceError
 from autotune.spec import StudySpec
 from autotune.spec_problems import SpecError
 from db import queries
-from db.engine import open_storage
+from db.engine import open_storage, reason_of
+from db.errors import StudyWriteError
 from db.journal import Journal, StudyCard
+from db.rows import StudyRow
 from trials.fingerprint import fingerprint
 from trials.flags import FlagCatalogue
 from trials.gpus import GpuProbe
@@ -71,21 +75,30 @@ def open_book(path: Path, journal: Journal, spec: StudySpec, forbidden: Forbidde
 
     Raises:
         SpecError: If the study was run with another space: the sentence names the key.
+        StudyWriteError: If the study cannot be written.
     """
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     limits = spec.limits.model_dump(exclude_none=True)
     sampler = CrashAwareSampler(spec.space, seed=spec.study.seed, forbidden=forbidden, limits=limits)
-    book = StudyBook(
-        spec.name,
-        open_storage(path),
-        journal,
-        spec.space,
-        sampler,
-        main_level=spec.bench.main_level,
-        simulated=spec.server.simulated,
-    )
+    try:
+        book = StudyBook(
+            spec.name,
+            open_storage(path),
+            journal,
+            spec.space,
+            sampler,
+            main_level=spec.bench.main_level,
+            simulated=spec.server.simulated,
+        )
+    except (StorageInternalError, OperationalError) as error:
+        raise StudyWriteError(f"{path}: the study cannot be written: {reason_of(error)}") from error
     _check_same_space(book, spec)
     return book
+
+
+def _known_version(known: StudyRow | None) -> str | None:
+    """What the server called itself when it ran last: its ``--help`` does not always say."""
+    return known.versions.get("sglang") if known else None
 
 
 def changed_versions(before: Mapping[str, str | None], now: Mapping[str, str | None]) -> list[str]:

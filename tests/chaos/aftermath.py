@@ -41,6 +41,7 @@ def wrongs(storm: Storm) -> list[str]:
         *_left_behind(study),
         *_logs(study, rows),
         *_verdict(study, storm),
+        *_errors(storm),
         *(f"trial {row.number}: its settings are blamed: {row.failure_summary}" for row in _blamed(rows)),
     ]
 
@@ -112,6 +113,13 @@ def _logs(study: ChaosStudy, rows: list[TrialRow]) -> list[str]:
         for log in (study.study / row.folder).glob("server*.log")
         if row.folder and log.is_file()
     ]
+
+
+def _errors(storm: Storm) -> list[str]:
+    """Runners that ended otherwise than a night may, and errors of ours that they have printed."""
+    found = [f"a runner ended with code {code}" for code in storm.exits if code not in (0, 1)]
+    words = ("Traceback (most recent call last)", "internal error")
+    return found + [f"printed: {line}" for line in storm.study.printed.splitlines() if line.startswith(words)]
 
 
 def _blamed(rows: list[TrialRow]) -> list[TrialRow]:

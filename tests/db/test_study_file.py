@@ -7,11 +7,21 @@ from pathlib import Path
 
 import optuna
 import pytest
+from optuna.exceptions import StorageInternalError
 from sqlalchemy.exc import OperationalError
 
 from db import inbox, queries
-from db.engine import StudyReader, checkpoint, copy_study, data_version, open_reader, open_writer
-from db.errors import StudyFileError
+from db.engine import (
+    StudyReader,
+    checkpoint,
+    copy_study,
+    data_version,
+    open_reader,
+    open_writer,
+    reason_of,
+)
+from db.errors import StudyFileError, StudyWriteError
+from db.journal import Journal
 from db.studies import find_study, list_studies
 from tests.db.nights import Night, completed
 
@@ -212,3 +222,20 @@ def test_a_file_that_stays_locked_is_one_sentence(night: Night, monkeypatch: pyt
             inbox.stop_now(night.path)
         other.execute("ROLLBACK")
     other.close()
+
+
+def test_reasons_are_sqlites_own_words() -> None:
+    full = OperationalError("INSERT", {}, sqlite3.OperationalError("database or disk is full"))
+    wrapped = StorageInternalError("An exception is raised during the commit.")
+    wrapped.__cause__ = full
+    assert reason_of(full) == reason_of(wrapped) == "database or disk is full"
+    assert reason_of(StudyWriteError("study.db: locked")) == "study.db: locked"
+
+
+def test_a_study_that_may_not_grow_says_so_as_a_failure_to_write(tmp_path: Path) -> None:
+    with Journal.open(tmp_path / "study.db", create=True) as journal:
+        with journal.engine.connect() as connection:
+            pages = connection.exec_driver_sql("PRAGMA page_count").scalar_one()
+            connection.exec_driver_sql(f"PRAGMA max_page_count={pages}")
+        with pytest.raises(StudyWriteError, match="database or disk is full"):
+            journal.notice("a long sentence " * 100_000)
