@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable
 
 from optuna.exceptions import StorageInternalError
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import OperationalError
 
 from autotune.night.death_scene import RUNNER_ERROR
 from autotune.night.loop import FAILED, NightResult
@@ -27,18 +27,19 @@ def run_to_end(journal: Journal, night: Callable[[], NightResult]) -> NightResul
     """
     try:
         result = night()
-    except (StudyFileError, StorageInternalError, SQLAlchemyError) as error:
-        result = _cannot_go_on(error)
-    except OSError as error:
-        if error.errno not in _NO_DISK:
-            _write_end(journal, _words(error))
+    except Exception as error:
+        if not _cannot_write(error):
+            _write_end(journal, f"{RUNNER_ERROR}{type(error).__name__}: {error}")
             raise
         result = _cannot_go_on(error)
-    except Exception as error:
-        _write_end(journal, _words(error))
-        raise
     _write_end(journal, result.sentence)
     return result
+
+
+def _cannot_write(error: Exception) -> bool:
+    if isinstance(error, OSError):
+        return error.errno in _NO_DISK
+    return isinstance(error, StudyFileError | StorageInternalError | OperationalError)
 
 
 def _cannot_go_on(error: Exception) -> NightResult:
@@ -49,12 +50,8 @@ def _cannot_go_on(error: Exception) -> NightResult:
     return NightResult(FAILED, sentence)
 
 
-def _words(error: Exception) -> str:
-    return f"{RUNNER_ERROR}{type(error).__name__}: {error}"
-
-
 def _write_end(journal: Journal, how: str) -> None:
     try:
         journal.end_run(how)
-    except (StudyFileError, SQLAlchemyError) as error:
+    except (StudyFileError, OperationalError) as error:
         _log.warning("how the run ended could not be written: %s", error)
