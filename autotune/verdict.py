@@ -39,24 +39,26 @@ class Verdict:
         probability_best: That nothing it was compared with (the other finalists, else all that was booted) is
             truly faster; from the posterior of ``finals_belief`` or ``search_belief``. None without a winner.
         drift: Of the machine's throughput over the night, None if unknown.
+        baseline_confirmed: It was booted in the finals too.
         measured_tok_s: Mean of the winner's boots as measured, tok/s.
     """
 
     level: int
     simulated: bool
-    best: int | None
-    replicates: tuple[int, ...]
-    throughput: Estimate | None
-    baseline: int | None
-    baseline_throughput: Estimate | None
-    no_baseline: str
-    speed_up: float | None
-    speed_up_ci95: tuple[float, float] | None
-    significant: bool | None
-    confirmed: bool
-    over_limits: tuple[tuple[int, str], ...]
+    best: int | None = None
+    replicates: tuple[int, ...] = ()
+    throughput: Estimate | None = None
+    baseline: int | None = None
+    baseline_throughput: Estimate | None = None
+    no_baseline: str = ""
+    speed_up: float | None = None
+    speed_up_ci95: tuple[float, float] | None = None
+    significant: bool | None = None
+    confirmed: bool = False
+    over_limits: tuple[tuple[int, str], ...] = ()
     probability_best: float | None = None
     measured_tok_s: float | None = None
+    baseline_confirmed: bool = False
     drift: Drift | None = None
 
     @property
@@ -87,39 +89,31 @@ def decide(
     everything = pool(trials, level)
     finals = _deciding_finals(trials, level, limits)
     base, no_baseline = _baseline(trials, pinned, [*finals, *everything])
-    empty = Verdict(
-        level=level,
-        simulated=simulated,
-        best=None,
-        replicates=(),
-        throughput=None,
-        baseline=_first_number(base, trials) if base else None,
-        baseline_throughput=BootNoise.pooled(finals or everything).estimate(base) if base else None,
-        no_baseline=no_baseline,
-        speed_up=None,
-        speed_up_ci95=None,
-        significant=None,
-        confirmed=False,
-        over_limits=(),
-        drift=drift(trials, level),
-    )
+    empty = Verdict(level, simulated, no_baseline=no_baseline, drift=drift(trials, level))
     if not everything:
         return empty
     belief = _belief(finals, everything, base)
     winner, over_limits = _first_inside(finals or everything, limits, belief)
-    empty = replace(empty, over_limits=over_limits)
-    if winner is None:
-        return empty
+    found = replace(empty, over_limits=over_limits)
+    if winner is not None:
+        found = replace(
+            found,
+            best=_first_number(winner, trials),
+            replicates=tuple(trial.number for trial in trials if trial.key == winner.key),
+            throughput=belief.estimate(winner),
+            confirmed=bool(finals),
+            probability_best=belief.probability_best(winner),
+            measured_tok_s=math.exp(winner.mean_log),
+        )
+    if base is None:
+        return found
     found = replace(
-        empty,
-        best=_first_number(winner, trials),
-        replicates=tuple(trial.number for trial in trials if trial.key == winner.key),
-        throughput=belief.estimate(winner),
-        confirmed=bool(finals),
-        probability_best=belief.probability_best(winner),
-        measured_tok_s=math.exp(winner.mean_log),
+        found,
+        baseline=_first_number(base, trials),
+        baseline_throughput=BootNoise.pooled(finals or everything).estimate(base),
+        baseline_confirmed=any(arm.key == base.key for arm in finals),
     )
-    return found if base is None else _compared(found, belief, winner, base)
+    return found if winner is None else _compared(found, belief, winner, base)
 
 
 def _compared(verdict: Verdict, belief: FinalsBelief | SearchBelief, winner: Arm, base: Arm) -> Verdict:
@@ -224,7 +218,10 @@ def _caution_words(verdict: Verdict) -> str:
         return ""
     chance = f"{_chance_words(verdict.probability_best)} the best"
     if verdict.confirmed:
-        return f"Confirmed by fresh boots; it is {chance} of those in the finals."
+        alone = (
+            "" if verdict.baseline is None or verdict.baseline_confirmed else " Your own were not in them."
+        )
+        return f"Confirmed by fresh boots; it is {chance} of those in the finals.{alone}"
     boots, measured = verdict.throughput.boots, verdict.measured_tok_s or 0.0
     so_far = f"Not confirmed by finals: {boots} boot{'s' if boots != 1 else ''} so far, {chance}"
     if abs(measured / verdict.throughput.tok_s - 1) < _WORTH_SAYING:

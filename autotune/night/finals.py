@@ -8,7 +8,7 @@ so that drift hits all alike, and the verdict rests on these boots alone.
 from __future__ import annotations
 
 import random
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 
 from autotune.arms import Arm, BootNoise, pool
@@ -48,11 +48,13 @@ class Finals:
     Attributes:
         level: Load level that decides.
         seed: Of the random order.
+        pinned: Gives the trial that the user made the baseline, None for the study's own.
     """
 
     level: int
     limits: Limits
     seed: int
+    pinned: Callable[[], int | None] = lambda: None
 
     def next(self, history: Sequence[TrialView], boots: int) -> Request | None:
         """The next fresh boot, None when all are done or there is nothing to compare.
@@ -78,9 +80,15 @@ class Finals:
         """The best arms inside the limits, and the baseline's, as they stood before the first final."""
         arms = pool(before_finals(history), self.level)
         most = min(MOST_CONTENDERS, max(1, boots // BOOTS_PER_ARM - 1))
-        mine = [arm for arm in arms if _is_baseline(arm)]
+        mine = [arm for arm in arms if self._is_baseline(arm)]
         best = [arm for arm in front_runners(arms, self.limits) if arm not in mine]
         return best[:most] + mine
+
+    def _is_baseline(self, arm: Arm) -> bool:
+        pinned = self.pinned()
+        if pinned is not None:
+            return any(trial.number == pinned for trial in arm.trials)
+        return any(trial.role == "baseline" for trial in arm.trials)
 
     def _order(self, arms: Sequence[Arm], turn: int) -> list[Arm]:
         return random.Random(f"{self.seed}:{turn}").sample(arms, len(arms))
@@ -94,14 +102,10 @@ class Finals:
             trial.failure and not trial.environment_failed for trial in finals if trial.asked == _asked(arm)
         ):
             return True
-        if turn < _ROUNDS_BEFORE_RACING or _is_baseline(arm):
+        if turn < _ROUNDS_BEFORE_RACING or self._is_baseline(arm):
             return False
         booted = {final.key: final for final in pool(finals, self.level)}
         return arm.key in booted and _clearly_beaten(booted[arm.key], list(booted.values()))
-
-
-def _is_baseline(arm: Arm) -> bool:
-    return any(trial.role == "baseline" for trial in arm.trials)
 
 
 def _asked(arm: Arm) -> Hashable:

@@ -172,7 +172,7 @@ class _Opened:
             journal=journal,
             agenda=self._agenda(),
             clock=NightClock(spec, seconds_spent(book.history())),
-            finals=Finals(spec.bench.main_level, spec.limits, spec.study.seed or 0),
+            finals=Finals(spec.bench.main_level, spec.limits, spec.study.seed or 0, self._pinned),
             settling=Settling(book, journal, lambda asked: runner.run(asked, book.history())),
             reporter=self._reporter,
             requests=requests,
@@ -194,15 +194,17 @@ class _Opened:
 
     def _decide(self, history: Sequence[TrialView]) -> Verdict:
         spec = self._spec
-        with self._journal.engine.connect() as connection:
-            pinned = queries.pinned_baseline(connection)
         return decide(
             history,
             spec.bench.main_level,
             spec.limits,
-            pinned=pinned,
+            pinned=self._pinned(),
             simulated=spec.server.simulated,
         )
+
+    def _pinned(self) -> int | None:
+        with self._journal.engine.connect() as connection:
+            return queries.pinned_baseline(connection)
 
 
 def _refuse_impossible(spec: StudySpec, known_good: Sequence[Settings], forbidden: Forbidden) -> None:

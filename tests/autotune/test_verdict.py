@@ -189,6 +189,14 @@ def test_finals_alone_decide() -> None:
     assert "Not confirmed" not in verdict.sentence
 
 
+def test_a_baseline_that_was_not_in_the_finals_is_said() -> None:
+    assert judge(*SEARCH, *FINALS).baseline_confirmed
+    assert "Your own were not" not in judge(*SEARCH, *FINALS).sentence
+    later = judge(*SEARCH, trial(9, "c", 100.0), *FINALS, pinned=9)
+    assert (later.confirmed, later.baseline_confirmed) == (True, False)
+    assert later.sentence.endswith("Your own were not in them.")
+
+
 def test_unfinished_finals_do_not_decide() -> None:
     assert not judge(*SEARCH, *FINALS[:4]).confirmed
 

@@ -64,6 +64,16 @@ def test_a_canary_between_the_finals_changes_no_contender() -> None:
     assert "d" not in play(begun, {"mine": 80.0, "a": 100.0, "b": 99.5, "c": 98.0})
 
 
+def test_a_pinned_trial_takes_the_baselines_place() -> None:
+    pinned = Finals(level=1, limits=Limits(), seed=1, pinned=lambda: 4)
+    trials, booted = list(SEARCH), set()
+    while (request := pinned.next(trials, 12)) is not None:
+        key = SEARCH[request.replicate_of or 0].key
+        booted.add(key)
+        trials.append(final(len(trials), str(key), 90.0))
+    assert booted == {"a", "b", "c", "d"}
+
+
 def test_contenders_keep_the_limits() -> None:
     def slow_start(number: int) -> TrialView:
         late: tuple[Measurement, ...] = (measured(120.0, ttft_ms=9000.0),)
