@@ -20,8 +20,8 @@ _HEAD = f"""# The dashboard's JSON
 {GENERATED}
 
 The dashboard listens on `http://127.0.0.1:8760` (the next free port if that is taken; the address is
-printed). Reading is free on the same machine; whatever changes something needs the token of the link that was
-printed. The whole schema stands at `/api/openapi.json`. Times are UTC, `null` means that a thing is not known,
+printed). Reading is free on the same machine; whatever changes something needs the token of the link that is
+printed. The whole schema stands at `/api/openapi.json`. Times are UTC, `null` means that nobody knows,
 and everything from the simulated box says `"simulated": true`."""
 
 
