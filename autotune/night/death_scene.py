@@ -70,11 +70,12 @@ def _last_words(connection: Connection) -> str:
 
 def _log_failure(folder: Path, stage: Stage, trial: TrialView) -> Failure | None:
     """What the newest server's log says by itself."""
-    logs = sorted(folder.glob("server*.log"), key=lambda log: log.stat().st_mtime)
-    if not logs or not logs[-1].is_file():
+    logs = [log for log in folder.glob("server*.log") if log.is_file()]
+    if not logs:
         return None
+    newest = max(logs, key=lambda log: log.stat().st_mtime)
     try:
-        return diagnose_file(logs[-1], stage=stage, settings=trial.settings).failure
+        return diagnose_file(newest, stage=stage, settings=trial.settings).failure
     except LogError:
         return None
 

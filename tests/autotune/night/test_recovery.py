@@ -81,6 +81,13 @@ def _out_of_memory(spec: StudySpec, number: int) -> None:
     _change_note(spec, number, kernel_kills=-1, cgroup_kills=-1)
 
 
+def _as_an_older_autotune_left_it(spec: StudySpec, number: int) -> None:
+    """No note of the machine, and a log that points nowhere."""
+    folder = _folder(spec) / "trials" / f"{number:04d}"
+    (folder / "machine.json").unlink()
+    (folder / "server.log").symlink_to("nowhere")
+
+
 @pytest.mark.parametrize(
     ("after_death", "death", "words"),
     [
@@ -90,6 +97,7 @@ def _out_of_memory(spec: StudySpec, number: int) -> None:
             "trial 1 died with the last runner when the machine went down and will be run once",
         ),
         (_out_of_memory, "out_of_memory", "when the host's memory ran out and will be run once more"),
+        (_as_an_older_autotune_left_it, "killed", "trial 1 died with the last runner and will be run again"),
         (lambda spec, number: None, "killed", "trial 1 died with the last runner and will be run again"),
     ],
 )
