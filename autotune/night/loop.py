@@ -45,7 +45,7 @@ class Night:
     """One run of a study.
 
     Attributes:
-        run: Runs one asked trial.
+        run_asked: Runs one asked trial.
         waits_s: Pauses for a machine that fails again and again (``autotune.night.sickness``), s.
         stop_when_done: End when no further boot promises enough (``autotune.night.gain``).
         make_room: Frees disk space where it is short; why nothing may be started if that does not help.
