@@ -45,7 +45,10 @@ class _Parameter:
         """As it is typed."""
         if self.is_argument:
             return self.info.metavar or self.name.upper()
-        flag = str(next(iter(self.info.param_decls or ()), f"--{self.name.replace('_', '-')}"))
+        # In an annotation the first name stands where typer keeps the default.
+        given = [self.info.default, *(self.info.param_decls or ())]
+        named = (name for name in given if isinstance(name, str) and name.startswith("--"))
+        flag = next(named, f"--{self.name.replace('_', '-')}")
         return flag if self.kind is bool else f"{flag} {self.info.metavar or _value_of(self.kind)}"
 
     @property

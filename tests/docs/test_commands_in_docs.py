@@ -110,7 +110,8 @@ def test_the_commands_of_a_page_run_one_after_the_other(page: Path, finished: Pa
 
 
 def all_blocks() -> list[tuple[str, Block]]:
-    return [(page.name, block) for page in WITH_COMMANDS for block in blocks_of(page)]
+    pages = [ROOT / "README.md", *WITH_COMMANDS]
+    return [(page.name, block) for page in pages for block in blocks_of(page)]
 
 
 @pytest.mark.parametrize(
