@@ -11,7 +11,7 @@ from typing import IO
 
 PAGE_BYTES = 48 * 1024
 MOST_HITS = 200
-_CHUNK = 1 << 20
+_CHUNK = 1 << 17
 _LINES_BEFORE = 20
 _LONGEST_LINE = 4000
 _LINE_END = re.compile(rb"\r\n|\n|\r")
