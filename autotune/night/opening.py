@@ -59,7 +59,7 @@ def describe(journal: Journal, spec: StudySpec, catalogue: FlagCatalogue, probe:
         spec=json.loads(redact_text(json.dumps(spec.plain()), secrets)),
         versions={
             "autotune": metadata.version("sglang-autotune"),
-            "sglang": catalogue.version or (known.versions.get("sglang") if known else None),
+            "sglang": catalogue.version or _known_version(known),
             "driver": probe.driver_version(),
             "model": fingerprint(spec.server.model_path),
             "draft model": fingerprint(spec.server.draft_model_path or ""),
