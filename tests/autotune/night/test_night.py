@@ -79,6 +79,7 @@ def test_used_up_space_ends_the_night_with_a_sentence(tmp_path: Path) -> None:
     assert result.exit_code == 0
     assert len(stand_in.asked) == 6
     assert "space" in result.sentence
+    assert all(trial.state.is_finished() for trial in _trials(spec))
 
 
 def test_unknown_failure_waits_for_its_canary(tmp_path: Path) -> None:
@@ -124,14 +125,6 @@ def test_environment_failure_is_repeated_once(tmp_path: Path) -> None:
     assert repeat.user_attrs["replicate_of"] == first.number
     assert repeat.params == first.params
     assert repeat.state is TrialState.COMPLETE
-
-
-def test_sick_machine_ends_the_night(tmp_path: Path) -> None:
-    spec = write_study(tmp_path, trials=20)
-    result, stand_in = _night(spec, lambda settings, call: environment_failed())
-    assert result.exit_code == 1
-    assert "no disk" in result.sentence
-    assert len(stand_in.asked) == 5
 
 
 def test_unproven_stop_ends_the_night(tmp_path: Path) -> None:
@@ -273,8 +266,10 @@ def test_a_night_may_be_told_to_go_on_though_nothing_is_promised(
 def test_a_sick_machine_is_left_alone_then_given_up_and_fit_again_in_the_next_run(tmp_path: Path) -> None:
     spec = write_study(tmp_path, trials=20)
     notes = Notes()
-    result, _ = _night(spec, lambda settings, call: environment_failed(), notes)
+    result, stand_in = _night(spec, lambda settings, call: environment_failed(), notes)
     assert result.exit_code == 1
+    assert "no disk" in result.sentence
+    assert len(stand_in.asked) == 5
     pauses = [notice for notice in notes.notices if "left alone for" in notice]
     assert [pause.split(" ", 1)[0] for pause in pauses] == ["2", "3", "4"]
     healed, _ = _night(spec, _by_fraction)
@@ -328,9 +323,3 @@ def test_a_disk_without_room_starts_no_trial(tmp_path: Path, monkeypatch: pytest
     assert result.exit_code == 1
     assert "is full (1 MiB free)" in result.sentence
     assert stand_in.asked == []
-
-
-def test_a_used_up_space_leaves_no_trial_running(tmp_path: Path) -> None:
-    spec = write_study(tmp_path, trials=50)
-    _night(spec, lambda settings, call: completed(80.0))
-    assert all(trial.state.is_finished() for trial in _trials(spec))
