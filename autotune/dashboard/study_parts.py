@@ -12,7 +12,9 @@ from autotune.export import FORMATS
 from autotune.export.from_study import NothingToExportError, winner
 from autotune.liveness import run_state
 
-STUDY_PARTS = ("title", "notes", "best", "now", "plan", "launch", "requests", "events")
+_CALM = ("best", "launch")
+"""Parts that change only with the trials."""
+_LIVELY = ("title", "notes", "now", "plan", "requests", "events")
 TAIL_LINES = 8
 
 
@@ -61,7 +63,11 @@ def exported(source: StudySource, format_name: str, level: int | None) -> str:
 
 def _render(source: StudySource, level: int, *, may_act: bool) -> dict[str, Any]:
     context = study_context(source, level, may_act=may_act)
-    parts: dict[str, Any] = {name: rendered(f"study/{name}.html", **context) for name in STUDY_PARTS}
+    parts: dict[str, Any] = {name: rendered(f"study/{name}.html", **context) for name in _LIVELY}
+    key = ("calm parts", level, context["study"]["state"])
+    parts |= source.lasting(
+        key, lambda *_: {name: rendered(f"study/{name}.html", **context) for name in _CALM}
+    )
     return {**parts, "table": table_version(source)}
 
 
