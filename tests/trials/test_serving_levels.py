@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 import trials.serving
 from tests.trials.trial_runs import run_on_box, trial_plan
+from trials.box.faults import FAULTS_VARIABLE
 from trials.measure_errors import NoSteadyWindowError
 from trials.outcome import Completed, FailureKind, Measurement, SettingsFailed
 from trials.settings import BenchPlan, Settings
@@ -43,6 +45,20 @@ def test_a_side_level_without_a_window_is_left_out_and_said(
     assert [measurement.level for measurement in outcome.measurements] == [1]
     assert "too slow at 4 streams; the level is left out" in outcome.warnings
     assert "at 1 stream: a note" in outcome.warnings
+
+
+def test_a_stranger_on_a_card_makes_a_level_be_measured_twice_and_the_next_one_not(tmp_path: Path) -> None:
+    fault = json.dumps([{"kind": "foreign_process", "card": 1}])
+    bench = BenchPlan(levels=(1, 4), main_level=1, output_tokens=96, max_seconds_per_level=2.5)
+    plan = trial_plan(tmp_path, bench=bench, env={FAULTS_VARIABLE: fault})
+    outcome, _ = run_on_box(SETTINGS, plan)
+    assert isinstance(outcome, Completed), outcome
+    main, other = (" ".join(measurement.notes) for measurement in outcome.measurements)
+    assert "measured twice" in main
+    assert "which is not ours, held memory on GPU 1" in main
+    assert "measured twice" not in other
+    assert "disturbed: pid " in other
+    assert any("disturbed: pid " in warning for warning in outcome.warnings)
 
 
 def test_without_the_main_level_the_settings_have_failed(
