@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-import psutil
-
 from db.rows import RunRow
+from trials.process_table import OsProcess, look_up
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
-_START_TOLERANCE_S = 2.0
-"""Two readings of one process's start time differ by rounding and clock steps, s."""
+_START_TOLERANCE_S = 0.5
+"""Start times go through text and back, s; no pid is used again so soon."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,11 @@ def run_state(run: RunRow | None) -> RunState:
         return RunState("new", "no run has begun yet")
     if run.ended_at is not None:
         return RunState("ended", run.how or "the run ended")
-    if run.host != socket.gethostname() or run.boot_id not in ("", boot_id()):
+    if run.host == socket.gethostname() and run.boot_id not in ("", boot_id()):
+        return RunState(
+            "died", f"{run.host} was restarted while it ran; the same command again goes on where it stopped"
+        )
+    if run.host != socket.gethostname():
         return RunState(
             "elsewhere", f"run by process {run.pid} on {run.host}, which cannot be seen from here"
         )
@@ -42,12 +46,20 @@ def run_state(run: RunRow | None) -> RunState:
 
 
 def _lives(run: RunRow) -> bool:
-    try:
-        process = psutil.Process(run.pid)
-        same = abs(process.create_time() - run.process_started) < _START_TOLERANCE_S
-        return same and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
+    process = look_up(run.pid)
+    if process is None or process.dead:
         return False
+    return abs(_start_of(process) - run.process_started) < _START_TOLERANCE_S
+
+
+def started_s(pid: int) -> float:
+    """When a living process began, s since the machine's boot: a clock that is set does not change it."""
+    process = look_up(pid)
+    return 0.0 if process is None else _start_of(process)
+
+
+def _start_of(process: OsProcess) -> float:
+    return process.started / os.sysconf("SC_CLK_TCK")
 
 
 def boot_id() -> str:

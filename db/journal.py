@@ -113,7 +113,7 @@ class Journal:
         """A runner takes the study; earlier runs that never ended are closed.
 
         Args:
-            process_started: When the process began, s since the epoch.
+            process_started: When the process began, s since the machine's boot.
         """
         now = utc_now()
         runs = schema.runs

@@ -35,7 +35,7 @@ runs = Table(
     Column("pid", Integer, nullable=False),
     Column("host", Text, nullable=False),
     Column("boot_id", Text, nullable=False),
-    Column("process_started", Float, nullable=False, comment="s since the epoch; a pid alone can be reused"),
+    Column("process_started", Float, nullable=False, comment="s since the boot; a pid alone can be reused"),
     Column("started_at", String(24), nullable=False),
     Column("boots_planned", Integer, comment="server starts this night is expected to reach"),
     Column("ends_by", String(24), comment="deadline, null without one"),

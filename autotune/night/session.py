@@ -8,9 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import psutil
-
 from autotune.baseline import known_good_settings
+from autotune.liveness import started_s
 from autotune.night.agenda import Agenda
 from autotune.night.announcing import announcing
 from autotune.night.clock import NightClock, seconds_spent
@@ -135,9 +134,7 @@ class _Opened:
 
     def run(self, requests: StopRequests, run_trial: RunTrial) -> NightResult:
         me = Holder.me()
-        self._journal.begin_run(
-            pid=me.pid, boot_id=me.boot_id, process_started=psutil.Process().create_time()
-        )
+        self._journal.begin_run(pid=me.pid, boot_id=me.boot_id, process_started=started_s(me.pid))
         return run_to_end(
             self._journal,
             lambda: self._recover() or self._unfit() or self._night(requests, run_trial).run(),

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import random
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import optuna
-import psutil
 from optuna.trial import TrialState
 from sqlalchemy import Connection, column, insert, select, table
 
+from autotune.liveness import started_s
 from db import optuna_tables, schema
 from db.clock import utc_text
 from db.engine import open_storage
@@ -67,8 +68,7 @@ def write_big_study(path: Path, trials: int, *, seed: int = 7) -> Journal:
     optuna.create_study(storage=storage, study_name=path.parent.name, direction="maximize")
     storage.engine.dispose()
     journal.describe_study(_card(path.parent.name))
-    me = psutil.Process()
-    run = journal.begin_run(pid=me.pid, boot_id="", process_started=me.create_time())
+    run = journal.begin_run(pid=os.getpid(), boot_id="", process_started=started_s(os.getpid()))
     journal.plan_run(boots_planned=trials + 12, ends_by=None)
     rng = random.Random(seed)
     with journal.engine.begin() as connection:
