@@ -49,7 +49,7 @@ def read_back(words: Sequence[str], env: Mapping[str, str], catalogue: FlagCatal
         SettingError: If the server does not have one of the flags.
     """
     given = _Given(list(flag_groups(words, catalogue)), catalogue)
-    model = given.take((MODEL_FLAG,)) or given.positional
+    model = given.take((MODEL_FLAG,)) or given.take_positional()
     draft = given.take(DRAFT_MODEL_FLAGS)
     settings: Settings = {"layout": str(_layout(given))}
     for name, flags in PLAIN_FLAGS.items():
@@ -75,8 +75,7 @@ class _Given:
         self._groups = groups
         self._catalogue = catalogue
 
-    @property
-    def positional(self) -> str | None:
+    def take_positional(self) -> str | None:
         """A model that stands without its flag, as ``sglang serve MODEL`` takes it."""
         group = next((group for group in self._groups if group.flag is None), None)
         if group is None:

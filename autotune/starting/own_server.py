@@ -81,10 +81,12 @@ def from_command(text: str, cache: Path, box: str | None = None) -> OwnServer:
 
     Raises:
         CatalogueError: If the command's program cannot be asked what it accepts.
-        NoOwnServerError: If the command names no model.
+        NoOwnServerError: If the command has no program or names no model.
         SettingError: If it has a flag that its server does not know.
     """
     env, program, image, flags = _divided(text)
+    if box is None and not program:
+        raise NoOwnServerError("the command has no program; write it as you type it: 'sglang serve ...'")
     if box is not None:
         start: dict[str, Any] = {"box": box}
     else:

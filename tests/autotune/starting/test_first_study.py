@@ -235,6 +235,8 @@ def test_a_file_is_never_overwritten(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("command", "kind", "sentence"),
     [
+        ("", NoOwnServerError, "has no program"),
+        ("--model-path x", NoOwnServerError, "has no program"),
         ("sglang serve --port 1", NoOwnServerError, "names no model"),
         ("sglang serve --model-path 'x", SettingError, "cannot be read"),
         ("sglang serve --model-path x --modle y", SettingError, "no flag --modle"),
