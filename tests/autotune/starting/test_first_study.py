@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from autotune.check import StudyCheck, check_study
+from autotune.machine import Machine
 from autotune.spec import StudySpec
 from autotune.starting import NoOwnServerError, find_own_server, first_study, write_study
-from autotune.machine import Machine
 from trials.flags import CatalogueError, FlagCatalogue
 from trials.gpus import GpuCard
 from trials.problems import SettingError
