@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from autotune.night.agenda import Agenda, Wish
@@ -67,10 +67,15 @@ class Night:
     run_asked: Callable[[Asked, Sequence[TrialView]], AnyOutcome]
     wishes: Callable[[Sequence[TrialView]], Sequence[Wish]]
     decide: Callable[[Sequence[TrialView]], Verdict]
+    _told: Verdict | None = field(default=None, init=False)
 
     def run(self) -> NightResult:
         """Run trials until there is a reason to end."""
-        best: int | None = None
+        result = self._trials()
+        self._tell_best(last=True)
+        return result
+
+    def _trials(self) -> NightResult:
         earlier = len(self.book.history())
         while True:
             history = self.book.history()
@@ -80,7 +85,7 @@ class Night:
             if isinstance(asked, NightResult):
                 return asked
             end = self._one_trial(asked, history)
-            best = self._tell_best(best)
+            self._tell_best()
             if end is not None:
                 return end
 
@@ -158,14 +163,18 @@ class Night:
         self.journal.notice(settled.end_night, "error", asked.number)
         return NightResult(FAILED, settled.end_night)
 
-    def _tell_best(self, before: int | None) -> int | None:
-        verdict = self.decide(self.book.history())
-        if verdict.best is None or verdict.throughput is None or verdict.best == before:
-            return before
+    def _tell_best(self, *, last: bool = False) -> None:
+        """Tell of a new winner, of its confirmation, and in the end of what further finals made of that."""
+        verdict, told = self.decide(self.book.history()), self._told
+        if verdict.best is None or verdict.throughput is None:
+            return
+        is_news = told is None or (verdict.best, verdict.confirmed) != (told.best, told.confirmed)
+        if not is_news and not (last and verdict.confirmed and verdict != told):
+            return
+        self._told = verdict
         self.journal.verdict(asdict(verdict))
         self.journal.notice(verdict.sentence, trial=verdict.best)
         self.reporter.best(verdict)
-        return verdict.best
 
 
 def _moment_in(seconds: float | None) -> str | None:

@@ -203,7 +203,8 @@ def _fastest_is_070_with_64(settings: Settings, call: int) -> AnyOutcome:
 
 def test_finals_boot_the_front_runners_and_the_baseline_again_and_decide(tmp_path: Path) -> None:
     spec = write_study(tmp_path, trials=16, finals=9)
-    result, _ = _night(spec, _fastest_is_070_with_64)
+    notes = Notes()
+    result, _ = _night(spec, _fastest_is_070_with_64, notes)
     finals = [trial for trial in _trials(spec) if trial.user_attrs.get("role") == "final"]
     assert result.sentence in ("the finals are done", "all 16 trials are done")
     by_settings: dict[tuple[object, ...], int] = {}
@@ -214,6 +215,10 @@ def test_finals_boot_the_front_runners_and_the_baseline_again_and_decide(tmp_pat
     baseline = (("cuda_graph_max_bs", 128), ("mem_fraction_static", 0.8))
     assert by_settings[winner] == by_settings[baseline] == 3
     assert 6 <= len(finals) <= 9
+    last = notes.bests[-1]
+    assert last.confirmed
+    assert last.throughput is not None
+    assert last.throughput.boots == 3
 
 
 def test_a_winner_that_fails_its_finals_loses(tmp_path: Path) -> None:
