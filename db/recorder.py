@@ -102,7 +102,7 @@ class BackgroundWriter:
 class TrialRecorder:
     """``trials.recorder.Recorder`` for one trial; use as a context manager around it."""
 
-    GPU_INTERVAL_S = 5.0
+    GPU_INTERVAL_S = 2.0
     """Samples wait up to this long, so that a page is not told of a change every second, s."""
 
     def __init__(self, engine: Engine, number: int) -> None:
