@@ -29,7 +29,8 @@ class Finding:
         agrees: None where one of the two is unknown.
         decides: A difference here means that the command does not do what the passport says; others only
             explain.
-        note: How far apart the two may be, or are.
+        allowed: How far apart the two may be, as a share; None where they must be equal.
+        note: The same in words, with how far apart they are.
     """
 
     about: str
@@ -37,6 +38,7 @@ class Finding:
     found: Any
     agrees: bool | None
     decides: bool = True
+    allowed: float | None = None
     note: str = ""
 
 
@@ -68,8 +70,10 @@ class Verification:
         if self.differences:
             names = ", ".join(finding.about for finding in self.differences)
             return f"No match{word}: {names} differ{'s' if len(self.differences) == 1 else ''}."
-        compared = sum(finding.decides and finding.agrees is True for finding in self.findings)
-        return f"Match{word}: all {compared} figures that decide agree."
+        agreeing = [finding for finding in self.findings if finding.decides and finding.agrees]
+        loosest = max((finding.allowed or 0.0 for finding in agreeing), default=0.0)
+        sure = f"the least sure to within {loosest:.1%}"
+        return f"Match{word}: all {len(agreeing)} figures that decide agree, {sure}."
 
     def to_json(self) -> dict[str, Any]:
         findings = [asdict(finding) for finding in self.findings]
@@ -123,7 +127,7 @@ def _figures(passport: Passport, outcome: AnyOutcome) -> Iterator[Finding]:
     ):
         before, now = recorded.get(name), found.get(name)
         agrees = None if not before or now is None else abs(now / before - 1) <= tolerance
-        yield Finding(about, before, now, agrees, note=f"may differ by {tolerance:.0%}")
+        yield Finding(about, before, now, agrees, allowed=tolerance, note=f"may differ by {tolerance:.0%}")
     yield Finding("what ran", dict(passport.ran), dict(outcome.ran), passport.ran == outcome.ran)
 
 
@@ -143,8 +147,9 @@ def _throughput(recorded: RecordedLevel, measured: Measurement | None, boot_nois
         return Finding(about, before, None, None)
     allowed = math.hypot(_half(before, recorded.throughput.ci95), _half_of_one_boot(measured, boot_noise))
     apart = math.log(measured.decode_tok_s / before)
-    note = f"{math.expm1(apart):+.1%}, may differ by {math.expm1(allowed):.1%}"
-    return Finding(about, before, measured.decode_tok_s, abs(apart) <= allowed, note=note)
+    share = math.expm1(allowed)
+    note = f"{math.expm1(apart):+.1%}, may differ by {share:.1%}"
+    return Finding(about, before, measured.decode_tok_s, abs(apart) <= allowed, allowed=share, note=note)
 
 
 def _half_of_one_boot(measured: Measurement, boot_noise: float) -> float:

@@ -61,7 +61,7 @@ def names(outcome: Completed, **changes: Any) -> list[str]:
 def test_a_boot_within_the_intervals_is_a_match() -> None:
     found = verify(passport(), ran(128.5, 425.0), HERE)
     assert found.matches
-    assert found.sentence == "Match: all 5 figures that decide agree."
+    assert found.sentence == "Match: all 5 figures that decide agree, the least sure to within 4.8%."
     assert {finding.agrees for finding in found.findings} == {True}
 
 
