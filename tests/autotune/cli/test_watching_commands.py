@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 from typer.testing import CliRunner, Result
 
 from autotune.cli.main import app
+from autotune.liveness import started_s
 from autotune.night.inbox_watch import InboxWatch
 from autotune.night.stop_requests import StopRequests
 from db import queries
@@ -30,8 +30,7 @@ def autotune(*words: str | Path) -> Result:
 def night(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Night]:
     monkeypatch.setenv("AUTOTUNE_STUDIES", str(tmp_path))
     monkeypatch.setattr("autotune.cli.stop._LOOKS_EVERY_S", 0.0)
-    me = psutil.Process()
-    night = Night(tmp_path / "sample" / "study.db", SAMPLE, pid=os.getpid(), started=me.create_time())
+    night = Night(tmp_path / "sample" / "study.db", SAMPLE, pid=os.getpid(), started=started_s(os.getpid()))
     yield night
     night.close()
 

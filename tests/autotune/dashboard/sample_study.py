@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import optuna
-import psutil
 
+from autotune.liveness import started_s
 from db.journal import StudyCard
 from tests.db.nights import CARD, Night
 from trials.gpus import GpuSample
@@ -52,8 +52,7 @@ SAMPLE = replace(
 def make_sample(folder: Path, *, card: StudyCard = SAMPLE, searched: int = 12) -> Night:
     """Play a night in ``folder`` whose last trial still runs; this process passes for the runner."""
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    me = psutil.Process(os.getpid())
-    night = Night(folder / "study.db", card, me.pid, me.create_time())
+    night = Night(folder / "study.db", card, os.getpid(), started_s(os.getpid()))
     night.journal.plan_run(boots_planned=searched + 6, ends_by=None)
     _worked(night, 82.0, role="baseline")
     for place in range(searched):

@@ -6,9 +6,9 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-import psutil
 import pytest
 
+from autotune.liveness import started_s
 from autotune.night.asking import Asked
 from autotune.night.following import Follower, follow
 from tests.autotune.night.nights import Notes
@@ -48,8 +48,7 @@ class Heard(Notes):
 
 @pytest.fixture
 def night(tmp_path: Path) -> Iterator[Night]:
-    me = psutil.Process()
-    night = Night(tmp_path / "night" / "study.db", pid=os.getpid(), started=me.create_time())
+    night = Night(tmp_path / "night" / "study.db", pid=os.getpid(), started=started_s(os.getpid()))
     yield night
     night.close()
 
