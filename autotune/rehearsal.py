@@ -1,4 +1,4 @@
-"""Tonight's own study file, played on the simulated box in minutes: a typo is found at 22:00, not at 07:00."""
+"""Tonight's study file, played on the simulated box in minutes: a typo is found at 22:00, not at 07:00."""
 
 from __future__ import annotations
 
