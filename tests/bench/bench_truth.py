@@ -32,6 +32,7 @@ class Row:
 
     Attributes:
         covered: Share of the claimed speed-ups' 95 % intervals that hold the truth.
+        true: Share of nights whose word is true: an interval that holds, or rightly "nothing was faster".
         half: Median half-width of these, as a share.
         significant: Share of nights that called their gain significant.
         near_best: Share of winners within 1 % of the best that the night booted.
@@ -46,6 +47,7 @@ class Row:
     noise: float
     gain: Gain
     covered: float
+    true: float
     half: float
     significant: float
     near_best: float
@@ -90,6 +92,7 @@ def summed_up(box: str, noise: float, gain: Gain, nights: Sequence[Played]) -> R
         noise=noise,
         gain=gain,
         covered=after.covered,
+        true=float(np.mean([night.is_true for night in nights])),
         half=after.half,
         significant=float(np.mean([bool(night.verdict.significant) for night in nights])),
         near_best=float(np.mean([night.shortfall <= 0.01 for night in nights])),
@@ -112,7 +115,7 @@ def _play(task: Task) -> list[dict[Gain, Played]]:
 
 def table(rows: Sequence[Row]) -> str:
     lines = [
-        "| box | noise | true gain | covered | half-width | significant "
+        "| box | noise | true gain | claims covered (nights whose word is true) | half-width | significant "
         "| winner (best finalist) within 1 % of best | best finalist: claimed, true | bias | finals "
         "| before finals: covered, too high, bias |",
         "|---|---|---|---|---|---|---|---|---|---|---|",
@@ -122,7 +125,7 @@ def table(rows: Sequence[Row]) -> str:
             row.box.removeprefix("dev-"),
             f"{row.noise:.1%}",
             row.gain,
-            f"{row.covered:.1%}",
+            f"{row.covered:.1%} ({row.true:.1%})",
             f"{row.half:.1%}",
             f"{row.significant:.1%}",
             f"{row.near_best:.1%} ({row.ceiling:.1%})",
@@ -144,6 +147,7 @@ def verdicts(rows: Sequence[Row]) -> str:
         _line(what, seen, low, high)
         for what, seen, low, high in (
             ("the interval covers the truth", [row.covered for row in rows], 0.93, 0.97),
+            ("what a night says is true", [row.true for row in rows], 0.93, 0.97),
             ("half-width at 2 % noise", [row.half for row in two], 0.0, 0.04),
             ("a gain of 6 % or more is called significant", [row.significant for row in gained], 0.8, 1.0),
             ("no gain is called significant", [row.significant for row in flat], 0.0, 0.05),

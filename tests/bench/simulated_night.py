@@ -82,6 +82,14 @@ class Played:
         return self.truths[verdict.best] - self.truths[0]
 
     @property
+    def is_true(self) -> bool:
+        """Whether the interval holds the truth; "nothing was faster" is true if no finalist is."""
+        if self.verdict.speed_up_ci95 is None:
+            return self.truths[0] >= self.best_finalist
+        low, high = map(math.log, self.verdict.speed_up_ci95)
+        return low <= self.true_gain(self.verdict) <= high
+
+    @property
     def shortfall(self) -> float:
         """How far the winner is below the best that the night booted."""
         assert self.verdict.best is not None
