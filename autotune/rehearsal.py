@@ -10,7 +10,7 @@ from trials.settings import Layout
 
 TRIALS = 14
 FINALS = 6
-SECONDS_PER_LEVEL = 6.0
+SECONDS_PER_LEVEL = 2.0
 OUTPUT_TOKENS = 64
 BOOT_TIMEOUT_S = 60.0
 VARIANTS = ("demo", "kimi-k2.5-8x-rtx-pro-6000-patched")
