@@ -128,7 +128,7 @@ def _errors(storm: Storm) -> list[str]:
 def _blamed(storm: Storm, rows: list[TrialRow]) -> list[TrialRow]:
     """Settings that were blamed for what the storm did.
 
-    A stream that breaks while its server lives is `unknown`, and the settings' fault once the canary has passed:
+    A stream that breaks while its server lives is `unknown`, and the settings' fault once the canary passed:
     of every network reset one trial may rightly say so.
     """
     blamed = [row for row in rows if row.outcome == "settings_failed"]
