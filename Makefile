@@ -30,8 +30,9 @@ lint: $(DEV_READY)
 quick: $(DEV_READY)
 	.venv/bin/pytest -m 'not slow and not sglang and not sglang_all and not browser'
 
+# The slow tests mostly wait for processes: two files at a time keep two cores busy.
 test: quick
-	.venv/bin/pytest -m 'slow and not sglang or browser'
+	.venv/bin/pytest -n 2 --dist loadfile -m 'slow and not sglang or browser'
 
 chaos: $(DEV_READY)
 	$(PY) -m tests.chaos $(ARGS)

@@ -33,6 +33,7 @@ boot_timeout_s = 400
 draft_model_path = "{draft}"
 
 [bench]
+prompts = "{prompts}"
 levels = [1]
 output_tokens = 128
 max_seconds_per_level = 6
@@ -75,11 +76,13 @@ def run_study(
     args: Sequence[str],
     space: str,
     timeout_s: float,
+    prompts: str = "builtin",
 ) -> RealStudy:
     """Tune tiny-copy, whose draft predicts every token, over ``space`` (tables of a study file)."""
     env = ", ".join(f"{variable} = {json.dumps(value)}" for variable, value in sglang.env.items())
     tables = _TABLES.format(
         name=name,
+        prompts=prompts,
         trials=trials,
         command=json.dumps(list(sglang.command)),
         model=sglang.model("tiny-copy"),

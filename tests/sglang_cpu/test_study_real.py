@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -58,6 +59,18 @@ class Tuned:
     port: int
 
 
+def _long_prompts(folder: Path) -> str:
+    """Prompts of about 1,400 tokens.
+
+    On a CPU, free memory is what the whole machine leaves: when other programs give some back during a boot,
+    the fraction 0.0001 leaves a pool of about 1,000 tokens instead of none. Then no prompt fits into it.
+    """
+    file = folder / "long.jsonl"
+    text = "hello world, how are you today? " * 160
+    file.write_text("".join(json.dumps({"prompt": f"{number} {text}"}) + "\n" for number in range(8)))
+    return str(file)
+
+
 @pytest.fixture(scope="module")
 def tuned(sglang_cpu: SglangCpu, tmp_path_factory: pytest.TempPathFactory) -> Tuned:
     folder = tmp_path_factory.mktemp("real")
@@ -70,7 +83,16 @@ def tuned(sglang_cpu: SglangCpu, tmp_path_factory: pytest.TempPathFactory) -> Tu
         + _known_good(SMALL_FRACTION, "off", "fa3")
     )
     args = [*SMALL, "--host", "127.0.0.1", "--port", str(port)]
-    study = run_study(folder, sglang_cpu, name="real", trials=4, args=args, space=space, timeout_s=1400)
+    study = run_study(
+        folder,
+        sglang_cpu,
+        name="real",
+        trials=4,
+        args=args,
+        space=space,
+        timeout_s=1400,
+        prompts=_long_prompts(folder),
+    )
     return Tuned(study, port)
 
 
