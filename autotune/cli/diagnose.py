@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json as json_text
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -13,7 +13,7 @@ from autotune.cli.options import JsonOption
 from autotune.cli.output import say, say_error
 from trials.failures import Diagnosis, diagnose_file
 from trials.failures.files import LogError
-from trials.outcome import Failure, Remedy
+from trials.outcome import Remedy
 
 LogsArgument = Annotated[
     list[Path], typer.Argument(metavar="LOG...", help="Server logs, plain or compressed.")
@@ -21,8 +21,6 @@ LogsArgument = Annotated[
 ExitCodeOption = Annotated[
     int | None, typer.Option("--exit-code", help="How the server's process ended, where that is known.")
 ]
-
-_NO_FAILURE: dict[str, Any] = {**dict.fromkeys(Failure.model_fields), "evidence": [], "remedies": []}
 
 
 def diagnose(logs: LogsArgument, exit_code: ExitCodeOption = None, json: JsonOption = False) -> None:
@@ -36,17 +34,11 @@ def diagnose(logs: LogsArgument, exit_code: ExitCodeOption = None, json: JsonOpt
             unreadable += 1
             continue
         if json:
-            typer.echo(json_text.dumps(_plain(file, diagnosis), ensure_ascii=False))
+            typer.echo(json_text.dumps(diagnosis.as_line(str(file)), ensure_ascii=False))
         else:
             _show(file, diagnosis)
     if unreadable:
         raise typer.Exit(BAD_INPUT)
-
-
-def _plain(file: Path, diagnosis: Diagnosis) -> dict[str, Any]:
-    failure = diagnosis.failure
-    facts = failure.model_dump(mode="json") if failure else _NO_FAILURE
-    return {"file": str(file), "verdict": diagnosis.verdict, **facts}
 
 
 def _show(file: Path, diagnosis: Diagnosis) -> None:
