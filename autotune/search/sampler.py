@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler, RandomSampler
-from optuna.study import Study, StudyDirection
+from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from autotune.search.belief import Belief
@@ -25,7 +25,6 @@ from autotune.search.proposals import Judge, Proposer, SpaceUsedUpError
 from autotune.search.space import SearchSpace
 
 _EXPLORE_EVERY = 2
-_HOPELESS_AFTER, _HOPELESS_SHARE = 5, 0.6
 
 Forbidden = Callable[[Settings], str | None]
 
@@ -120,19 +119,6 @@ class CrashAwareSampler(BaseSampler):
             return None
         number = found[0].incumbent.seen.number
         return next(trial for trial in study.get_trials(deepcopy=False) if trial.number == number)
-
-    def hopeless_below(self, study: Study) -> float | None:
-        """Value below which a running measurement cannot win any more, or None while it is too early to say.
-
-        Only for studies that maximise. Far enough below the incumbent that stopping there loses nothing.
-        """
-        found = self._believed(study)
-        if found is None or study.direction == StudyDirection.MINIMIZE:
-            return None
-        belief, history = found
-        if len(history.ended("good")) < _HOPELESS_AFTER:
-            return None
-        return _HOPELESS_SHARE * history.value_of(belief.unwarp(belief.incumbent.mean))
 
     def preflight_saved(self, study: Study) -> int:
         """Boots of provably dead settings that the memory pre-flight has saved so far."""

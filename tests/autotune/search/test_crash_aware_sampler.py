@@ -268,15 +268,3 @@ def test_knowledge_of_the_same_machine_is_taken_as_data() -> None:
     settings = SPACE.suggest(trial)
     assert settings["flag.attention-backend"] != "fa3"
     assert "From an earlier study (100)" in trial.user_attrs["proposal"]["why"]
-
-
-def test_a_measurement_far_below_the_incumbent_is_hopeless() -> None:
-    study = new_study(CrashAwareSampler(SPACE, seed=0))
-    sampler = study.sampler
-    assert isinstance(sampler, CrashAwareSampler)
-    drive(study, SPACE, 4)
-    assert sampler.hopeless_below(study) is None
-    drive(study, SPACE, 2)
-    bound = sampler.hopeless_below(study)
-    assert bound is not None
-    assert 0.5 * study.best_value < bound < 0.7 * study.best_value
