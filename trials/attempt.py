@@ -126,13 +126,12 @@ class Attempt:
             with sampler:
                 serving.served.command = self._announce(server, launch)
                 ending = self._serve(serving, server)
-            strangers = self._strangers(server)
         finally:
             stage, code = self.timeline.stage, server.poll()
             self.timeline.enter(Stage.STOP)
             policy = stop_policy(self.plan.server)
             proof = server.stop(self.probe, before.idle_mib, policy=policy, hurry=self.hurry)
-        facts = self._facts(before, sampler, strangers)
+        facts = self._facts(before, sampler, watch)
         return self._outcome(
             ending, serving.served, Evidence(launch.log_path, code, stage, self.settings, facts), proof
         )
@@ -164,12 +163,7 @@ class Attempt:
             time.sleep(0.05)
         return True
 
-    def _strangers(self, server: ServerProcess) -> list[GpuProcess]:
-        holdings = gpu_holdings(self.probe)
-        pids = server.strangers(held.pid for held in holdings)
-        return [held for held in holdings if held.pid in pids]
-
-    def _facts(self, before: Before, sampler: GpuSampler, strangers: Sequence[GpuProcess]) -> MachineFacts:
+    def _facts(self, before: Before, sampler: GpuSampler, watch: DisturbanceWatch) -> MachineFacts:
         cards = self.probe.cards()
         return MachineFacts(
             watched=True,
@@ -178,7 +172,7 @@ class Attempt:
             card_memory_mib=min((card.memory_mib for card in cards), default=None),
             foreign_processes=tuple(
                 f"pid {held.pid} ({held.command or '?'}) on GPU {held.index}"
-                for held in dict.fromkeys((*before.strangers, *strangers))
+                for held in dict.fromkeys((*before.strangers, *watch.strangers()))
             ),
         )
 

@@ -70,6 +70,7 @@ class DisturbanceWatch:
         self._known = {held.pid for held in before}
         self._strangers: dict[int, GpuProcess] = {}
         self._seen_strangers: dict[int, GpuProcess] = {}
+        self._ever_seen: dict[int, GpuProcess] = {}
         self._samples: list[GpuSample] = []
         self._host: HostTimes | None = None
 
@@ -84,6 +85,11 @@ class DisturbanceWatch:
             pid: held for pid, held in holdings.items() if pid in foreign or pid in self._strangers
         }
         self._seen_strangers |= self._strangers
+        self._ever_seen |= self._strangers
+
+    def strangers(self) -> tuple[GpuProcess, ...]:
+        """Who else held memory on the cards at any time of this boot."""
+        return tuple(self._ever_seen.values())
 
     def begin(self) -> None:
         """A measurement begins."""

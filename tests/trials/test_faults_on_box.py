@@ -234,7 +234,7 @@ def test_flaky_kernel_fault_is_tried_once_more(stage: str, tmp_path: Path) -> No
 
 
 def test_foreign_process_that_only_the_allocator_meets(tmp_path: Path) -> None:
-    fault = {"kind": "foreign_process", "card": 5, "mib": 30_000}
+    fault = {"kind": "foreign_process", "card": 5, "mib": 30_000, "seconds": 1.5}
     outcome = _run(_PLAIN, _plan(tmp_path, fault, SGLANG_ENABLE_TP_MEMORY_INBALANCE_CHECK="0"))
     _assert_fails(outcome, Expected(FailureKind.ENVIRONMENT, summary="another process holds memory"))
     assert isinstance(outcome, EnvironmentFailed)

@@ -12,12 +12,13 @@ import pytest
 from tests.trials.failures.server_log import ServerLog
 from trials.outcome import Stage
 
-_READER = """
-import json, resource, sys
+# ru_maxrss would begin at the size of the process that forked the reader.
+_READER = r"""
+import json, re, sys
 from pathlib import Path
 from trials.failures import diagnose_file
 failure = diagnose_file(Path(sys.argv[1])).failure
-peak_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+peak_kib = int(re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())[1])
 print(json.dumps({"kind": failure.kind, "evidence": failure.evidence[-1], "peak_mib": peak_kib / 1024}))
 """
 
