@@ -33,7 +33,10 @@ class Stage(StrEnum):
 
     @property
     def order(self) -> int:
-        return list(Stage).index(self)
+        return _ORDER[self]
+
+
+_ORDER = {stage: order for order, stage in enumerate(Stage)}
 
 
 class FailureKind(StrEnum):

@@ -11,7 +11,6 @@ from trials.boot_log.decode import parse_decode_batch
 from trials.boot_log.events import Event, Fatal, GraphsCaptured, MemoryFigure, Ready, Retraction
 from trials.boot_log.facts import BootFacts
 from trials.boot_log.lines import LogLine
-from trials.boot_log.server_args import parse_server_args
 from trials.outcome import Stage
 
 Said: TypeAlias = Mapping[str, str | None]
@@ -21,14 +20,14 @@ _TIMING = re.compile(r"(\w+)=(\d+(?:\.\d+)?)")
 
 
 def _decode_batch(facts: BootFacts, said: Said, line: LogLine) -> list[Event]:
-    if facts.server_args is None:  # the log's head is torn off: a server that decodes was ready before
+    if facts.args_line is None:  # the log's head is torn off: a server that decodes was ready before
         facts.ready, facts.stage = True, Stage.READY
     batch = parse_decode_batch(said["fields"] or "", line.rank)
     return [] if batch is None else [batch]
 
 
 def _server_args(facts: BootFacts, said: Said, line: LogLine) -> list[Event]:
-    facts.server_args = parse_server_args(line.text)
+    facts.args_line = line.text
     return []
 
 

@@ -6,6 +6,7 @@ import bz2
 import gzip
 import lzma
 import zlib
+from collections import deque
 from collections.abc import Iterator
 from io import BufferedIOBase
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Final, cast
 
 from trials.failures.diagnose import Reading, conclude
 from trials.failures.facts import MachineFacts
-from trials.failures.relevance import line_may_matter, telling_words
+from trials.failures.relevance import starts_of_telling_lines, telling_words
 from trials.failures.verdict import Diagnosis
 from trials.outcome import Stage
 from trials.settings import Settings
@@ -73,13 +74,27 @@ def _relevant_lines(stream: BufferedIOBase, reading: Reading) -> Iterator[tuple[
     number = 0
     for chunk in _whole_lines(stream):
         words = telling_words(chunk, incidents_wanted=not reading.incidents.full)
-        if not words and number > HEAD_LINES and not reading.incidents.inside:
-            number += chunk.count(b"\n")
-            continue
-        for line in chunk.removesuffix(b"\n").split(b"\n"):
+        telling = deque(starts_of_telling_lines(chunk, words))
+        start = 0
+        while start < len(chunk):
+            if number >= HEAD_LINES and not reading.incidents.inside:
+                next_start = _first_from(telling, start, otherwise=len(chunk))
+                number += chunk.count(b"\n", start, next_start)
+                start = next_start
+                if start == len(chunk):
+                    break
+            end = chunk.find(b"\n", start)
+            end = len(chunk) if end < 0 else end
             number += 1
-            if number <= HEAD_LINES or reading.incidents.inside or line_may_matter(line, words):
-                yield number, line[:MAX_LINE]
+            yield number, chunk[start : min(end, start + MAX_LINE)]
+            start = end + 1
+
+
+def _first_from(starts: deque[int], position: int, *, otherwise: int) -> int:
+    """The first of the starts that is not before the position; those before it are dropped."""
+    while starts and starts[0] < position:
+        starts.popleft()
+    return starts[0] if starts else otherwise
 
 
 def _whole_lines(stream: BufferedIOBase) -> Iterator[bytes]:

@@ -60,11 +60,20 @@ def telling_words(chunk: bytes, *, incidents_wanted: bool) -> tuple[bytes, ...]:
     return tuple(word for word in wanted if word in chunk)
 
 
-def line_may_matter(line: bytes, words: tuple[bytes, ...]) -> bool:
-    """False when a line of a chunk with such words holds none of them, or is of one request."""
-    if line.startswith(b"  "):  # frames outside of a traceback that is followed
-        return False
+def starts_of_telling_lines(chunk: bytes, words: tuple[bytes, ...]) -> list[int]:
+    """Where the lines begin that hold one of the words and may matter, in order."""
+    found: set[int] = set()
     for word in words:
-        if word in line:
-            return not any(literal in line for literal in _OF_ONE_REQUEST)
-    return False
+        hit = chunk.find(word)
+        while hit >= 0:
+            found.add(chunk.rfind(b"\n", 0, hit) + 1)
+            end = chunk.find(b"\n", hit)
+            hit = -1 if end < 0 else chunk.find(word, end)
+    return sorted(start for start in found if _may_matter(chunk, start))
+
+
+def _may_matter(chunk: bytes, start: int) -> bool:
+    if chunk.startswith(b"  ", start):  # frames outside of a traceback that is followed
+        return False
+    end = chunk.find(b"\n", start)
+    return not any(chunk.find(literal, start, end) >= 0 for literal in _OF_ONE_REQUEST)

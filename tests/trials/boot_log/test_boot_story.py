@@ -117,13 +117,13 @@ def test_graph_memory_is_a_difference_where_the_release_does_not_say_it() -> Non
 )
 def test_decode_batches_of_all_releases(line: str, batch: DecodeBatch) -> None:
     log = BootLog()
-    log.server_args = {"tp_size": 1}
+    log.args_line = "server_args={'tp_size': 1}"
     assert log.feed(line) == [batch]
 
 
 def test_a_decode_line_that_was_torn_is_passed_over() -> None:
     log = BootLog()
-    log.server_args = {"tp_size": 1}
+    log.args_line = "server_args={'tp_size': 1}"
     assert log.feed("Decode batch, #running-r") == []
 
 
