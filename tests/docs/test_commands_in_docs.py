@@ -13,42 +13,13 @@ import pytest
 
 from autotune.reference import PAGES
 from tests.docs.sh_blocks import Block, blocks_of
+from tests.e2e.box_study import small_study
 
 ROOT = Path(__file__).parents[2]
 TEXTS = sorted((ROOT / "docs").glob("*.md"))
 WITH_COMMANDS = [page for page in TEXTS if blocks_of(page)]
 
-QUICK = """\
-[study]
-name = "quick"
-trials = 6
-seed = 5
-
-[server]
-box = "kimi-k2.5-8x-rtx-pro-6000"
-model_path = "moonshotai/Kimi-K2.5"
-boot_timeout_s = 60
-
-[space]
-mem_fraction_static = { low = 0.80, high = 0.90, step = 0.02 }
-cuda_graph_max_bs = [64, 128, 256, 512]
-layout = ["tp8"]
-all_reduce = ["nccl", "pcie_ipc"]
-
-[bench]
-levels = [1, 8]
-output_tokens = 64
-max_seconds_per_level = 1
-
-[finals]
-boots = 0
-
-[[known_good]]
-mem_fraction_static = 0.86
-cuda_graph_max_bs = 512
-layout = "tp8"
-all_reduce = "nccl"
-"""
+QUICK = small_study("quick", trials=6, levels=(1, 8))
 SGLANG = """\
 #!/bin/sh
 # What a reader has installed: here the simulated box.

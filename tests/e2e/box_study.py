@@ -25,7 +25,7 @@ from trials.marks import marked_processes
 
 _STUDY = """
 [study]
-name = "small"
+name = "{name}"
 trials = {trials}
 seed = 5
 
@@ -42,7 +42,7 @@ layout = ["tp8"]
 all_reduce = ["nccl", "pcie_ipc"]
 
 [bench]
-levels = [1]
+levels = {levels}
 output_tokens = 64
 max_seconds_per_level = 1
 
@@ -57,6 +57,11 @@ all_reduce = "nccl"
 """
 
 
+def small_study(name: str = "small", trials: int = 4, levels: Sequence[int] = (1,), env: str = "{}") -> str:
+    """The text of a ``study.toml`` that takes seconds."""
+    return _STUDY.format(name=name, trials=trials, levels=list(levels), env=env)
+
+
 @dataclass(frozen=True)
 class BoxStudy:
     """The study's file and where it will be."""
@@ -65,7 +70,7 @@ class BoxStudy:
 
     @classmethod
     def write(cls, folder: Path, trials: int = 4, env: str = "{}") -> BoxStudy:
-        (folder / "study.toml").write_text(_STUDY.format(trials=trials, env=env))
+        (folder / "study.toml").write_text(small_study(trials=trials, env=env))
         return cls(folder)
 
     @property
