@@ -11,6 +11,7 @@ from sqlalchemy import Connection
 
 from autotune.liveness import RunState, run_state
 from autotune.moments import seconds_between
+from autotune.study_view import StudyView
 from db import queries
 from db.outcomes import OUTCOME_WORDS
 from db.rows import RunRow, TrialRow
@@ -38,6 +39,7 @@ class Standing:
         boots: Server starts so far.
         boots_left: Server starts still planned, None where nobody planned.
         seconds_left: Until the night's end, s; None unless it runs and its end can be told.
+        boots_saved: Server starts that the memory pre-flight made needless.
     """
 
     state: RunState
@@ -46,6 +48,15 @@ class Standing:
     boots: int
     boots_left: int | None
     seconds_left: float | None
+    boots_saved: int
+
+    @property
+    def saved_words(self) -> str | None:
+        """What the memory pre-flight was good for, None where it ruled nothing out."""
+        if not self.boots_saved:
+            return None
+        boots = "1 boot" if self.boots_saved == 1 else f"{self.boots_saved} boots"
+        return f"{boots} by the memory pre-flight: what looked best there was proven to lack memory"
 
     @property
     def goes_on(self) -> bool:
@@ -57,25 +68,28 @@ class Standing:
             "boots": self.boots,
             "boots_planned": self.run.boots_planned if self.run else None,
             "boots_left": self.boots_left,
+            "boots_saved": self.boots_saved,
             "ends_by": self.run.ends_by if self.run else None,
             "seconds_left": self.seconds_left,
         }
 
 
-def read_standing(connection: Connection, rows: Sequence[TrialRow]) -> Standing:
+def read_standing(connection: Connection, study: StudyView) -> Standing:
     """Judge a study as it stands in its file."""
     runs = queries.runs(connection)
-    return standing(rows, runs[-1] if runs else None, queries.boot_count(connection))
+    return standing(study, runs[-1] if runs else None, queries.boot_count(connection))
 
 
-def standing(rows: Sequence[TrialRow], run: RunRow | None, boots: int) -> Standing:
+def standing(study: StudyView, run: RunRow | None, boots: int) -> Standing:
     """Judge a study by its trials, its newest run and its server starts."""
+    rows = study.rows
     state = run_state(run)
     planned = run.boots_planned if run else None
     boots_left = None if planned is None else max(0, planned - boots)
     goes_on = run is not None and state.word in ("running", "elsewhere")
     seconds_left = _seconds_left(rows, run, boots_left) if goes_on and run else None
-    return Standing(state, run, count_outcomes(rows), boots, boots_left, seconds_left)
+    counts = count_outcomes(rows)
+    return Standing(state, run, counts, boots, boots_left, seconds_left, len(study.ruled_out))
 
 
 def count_outcomes(rows: Sequence[TrialRow]) -> dict[str, int]:

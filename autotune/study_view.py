@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
+from typing import Any
 
 from optuna.trial import TrialState
 from sqlalchemy import Connection
 
 from autotune.search import SearchSpace
+from autotune.search.ruled_out import ruled_out
 from autotune.trial_view import Canonical, TrialView
 from autotune.verdict import Verdict, decide
 from db import queries
@@ -52,6 +54,11 @@ class StudyView:
     def row(self, number: int) -> TrialRow | None:
         place = self.places.get(number)
         return None if place is None else self.rows[place]
+
+    @cached_property
+    def ruled_out(self) -> Sequence[Mapping[str, Any]]:
+        """Boots that the memory pre-flight saved: ``settings``, and the ``proof`` that they are dead."""
+        return ruled_out((row.proposal for row in self.rows), self.space)
 
     @cached_property
     def server(self) -> ServerPlan:

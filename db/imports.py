@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from sqlalchemy import Connection, Engine, delete, insert, select
+from sqlalchemy import Connection, Engine, delete, func, insert, select
 
 from db import schema
 from db.clock import utc_now
@@ -36,6 +36,16 @@ class ImportedBoot:
     measurements: Sequence[Mapping[str, Any]] = ()
 
 
+@dataclass(frozen=True)
+class ImportedSource:
+    """What one source gave: how many boots, and whether they count as data (``ImportedBoot.same``)."""
+
+    source: str
+    same: bool
+    worked: int
+    failed: int
+
+
 def replace_imports(engine: Engine, source: str, boots: Sequence[ImportedBoot]) -> None:
     """Keep these boots of a source instead of those that it gave before."""
     table = schema.imports
@@ -52,3 +62,15 @@ def imported_boots(connection: Connection) -> list[ImportedBoot]:
     table = schema.imports
     columns = [table.c[field.name] for field in fields(ImportedBoot)]
     return [ImportedBoot(*row) for row in connection.execute(select(*columns).order_by(table.c.id))]
+
+
+def imported_sources(connection: Connection) -> list[ImportedSource]:
+    """Boots counted by where they come from, in the order of their import."""
+    table = schema.imports.c
+    worked = func.count(table.value)
+    statement = (
+        select(table.source, table.same, worked, func.count() - worked)
+        .group_by(table.source, table.same)
+        .order_by(func.min(table.id))
+    )
+    return [ImportedSource(*row) for row in connection.execute(statement)]

@@ -24,6 +24,7 @@ from autotune.night.reporter import Reporter
 from autotune.presets import preset
 from autotune.rehearsal import rehearsal_of
 from autotune.spec import StudySpec
+from autotune.standing import read_standing
 from db.studies import studies_folder
 
 if TYPE_CHECKING:
@@ -117,6 +118,8 @@ def _show(result: NightResult, folder: Path) -> None:
     try:
         with opened(str(folder), None) as (connection, study):
             show_best(connection, study)
+            if saved := read_standing(connection, study).saved_words:
+                say(f"\nsaved {saved}")
     except NothingToExportError as error:
         if not result.exit_code:
             raise

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,12 +14,14 @@ from autotune.cli.commands import NOTHING_FOUND
 from autotune.cli.options import JsonOption, StudiesOption, StudyArgument, study_file
 from autotune.cli.output import say, say_error, say_json
 from autotune.cli.words import duration
+from autotune.importing.imported import taken_words
 from autotune.night.detached import RUN_LOG
 from autotune.night.lasting_page import RUN_RECORD, lasting_page
 from autotune.standing import OUTCOME_LABELS, Standing, read_standing
 from autotune.study_view import StudyView, read_study
 from db.engine import open_reader
 from db.errors import StudyFileError
+from db.imports import ImportedSource, imported_sources
 from db.studies import list_studies, studies_folder
 
 AllOption = Annotated[bool, typer.Option("--all", help="A line for every study in the folder.")]
@@ -29,6 +32,7 @@ class Status:
     """A study and where it stands.
 
     Attributes:
+        imports: Sources of boots from elsewhere that it was told of.
         caveat: What may be missing from its file, None when nothing is.
         page: Address of its page, None while none is up.
     """
@@ -36,6 +40,7 @@ class Status:
     folder: Path
     study: StudyView
     standing: Standing
+    imports: Sequence[ImportedSource]
     caveat: str | None
     page: str | None
 
@@ -53,6 +58,7 @@ class Status:
             "trials": dict(stands.counts),
             "plan": stands.plan_json(),
             "best": self.study.verdict().to_json(),
+            "imports": [asdict(source) for source in self.imports],
             "page": self.page,
             "caveat": self.caveat,
         }
@@ -83,9 +89,10 @@ def read_status(path: Path) -> Status:
     """
     with open_reader(path) as reader, reader.connect() as connection:
         study = read_study(connection)
-        stands = read_standing(connection, study.rows)
+        stands = read_standing(connection, study)
+        imports = imported_sources(connection)
     page = lasting_page(path.parent) or lasting_page(path.parent, RUN_RECORD)
-    return Status(path.parent, study, stands, reader.caveat, page.url if page else None)
+    return Status(path.parent, study, stands, imports, reader.caveat, page.url if page else None)
 
 
 def show_status(found: Status) -> None:
@@ -99,6 +106,10 @@ def show_status(found: Status) -> None:
     say(f"best    {found.study.verdict().sentence}", style="green")
     if left := _left_words(stands):
         say(f"left    {left}")
+    if stands.saved_words:
+        say(f"saved   {stands.saved_words}")
+    for source in found.imports:
+        say(f"told    {taken_words(source)}")
     if found.page:
         say(f"page    {found.page}", style="cyan")
     log = found.folder / RUN_LOG

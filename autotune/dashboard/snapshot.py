@@ -11,6 +11,7 @@ from sqlalchemy import Connection
 from autotune.study_view import StudyReading, StudyView
 from autotune.verdict import Verdict
 from db import queries
+from db.imports import ImportedSource, imported_sources
 from db.rows import (
     EventRow,
     GpuSampleRow,
@@ -55,6 +56,7 @@ class Snapshot:
     events: Sequence[EventRow]
     requests: Sequence[RequestRow]
     notes: Sequence[NoteRow]
+    imports: Sequence[ImportedSource]
     caveat: str | None
 
     @property
@@ -92,6 +94,7 @@ def take_snapshot(
         events=queries.night_events(connection, last=_NEWEST_EVENTS),
         requests=queries.requests(connection)[-_NEWEST_REQUESTS:],
         notes=queries.notes(connection),
+        imports=imported_sources(connection),
         caveat=caveat,
     )
 

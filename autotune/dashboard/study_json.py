@@ -7,6 +7,7 @@ from typing import Any
 
 from autotune.dashboard.snapshot import LiveTrial, Snapshot
 from autotune.dashboard.trial_json import changes, stages_json
+from autotune.importing.imported import taken_words
 from autotune.moments import seconds_between
 from autotune.standing import standing
 
@@ -14,7 +15,7 @@ from autotune.standing import standing
 def study_summary_json(name: str, snapshot: Snapshot, level: int | None = None) -> dict[str, Any]:
     """One line of the list of studies; ``best`` at a level, left out the main one."""
     card = snapshot.study.card
-    stands = standing(snapshot.study.rows, snapshot.last_run, snapshot.boots)
+    stands = standing(snapshot.study, snapshot.last_run, snapshot.boots)
     state = stands.state
     return {
         "name": name,
@@ -49,6 +50,8 @@ def study_json(name: str, snapshot: Snapshot, level: int | None = None) -> dict[
         "events": [asdict(event) for event in snapshot.events],
         "requests": [asdict(request) for request in snapshot.requests],
         "notes": [asdict(note) for note in snapshot.notes if note.trial is None],
+        "ruled_out": list(snapshot.study.ruled_out),
+        "imports": [{**asdict(source), "sentence": taken_words(source)} for source in snapshot.imports],
     }
 
 

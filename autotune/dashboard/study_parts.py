@@ -16,6 +16,8 @@ _CALM = ("best", "launch")
 """Parts that change only with the trials."""
 _LIVELY = ("title", "notes", "now", "plan", "requests", "events")
 TAIL_LINES = 8
+NEWEST_RULED_OUT = 10
+"""Of the boots that the pre-flight saved, this many are drawn; the JSON has them all."""
 
 
 def study_parts(source: StudySource, level: int, *, may_act: bool) -> dict[str, Any]:
@@ -38,6 +40,7 @@ def study_context(source: StudySource, level: int, *, may_act: bool) -> dict[str
         "may_act": may_act,
         "sizes": {card["index"]: card.get("memory_mib") for card in snapshot.study.card.gpus},
         "tail": _tail(source),
+        "newest_ruled_out": NEWEST_RULED_OUT,
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from db.imports import ImportedBoot
+from db.imports import ImportedBoot, ImportedSource
 
 
 class SourceError(ValueError):
@@ -30,7 +30,14 @@ class Imported:
     def sentence(self) -> str:
         """How many boots were taken, as what, and why."""
         worked = sum(boot.value is not None for boot in self.boots)
-        taken = f"{self.source}: {worked} that worked and {len(self.boots) - worked} that failed"
-        if not self.reasons:
-            return f"{taken}, taken as data"
-        return f"{taken}, taken as a weaker prior ({'; '.join(self.reasons)})"
+        counts = ImportedSource(self.source, not self.reasons, worked, len(self.boots) - worked)
+        reasons = f" ({'; '.join(self.reasons)})" if self.reasons else ""
+        return f"{taken_words(counts)}{reasons}"
+
+
+def taken_words(taken: ImportedSource) -> str:
+    """How many boots a source gave, and as what they are taken."""
+    total = taken.worked + taken.failed
+    boots = "1 boot" if total == 1 else f"{total} boots"
+    how = "data" if taken.same else "a weaker prior"
+    return f"{taken.source}: {boots} ({taken.worked} worked, {taken.failed} failed), taken as {how}"

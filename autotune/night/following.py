@@ -50,7 +50,7 @@ class Follower:
         """Tell what is new since the last look."""
         with open_reader(self._path) as reader, reader.connect() as connection:
             study = self._reading.read(connection)
-            stands = read_standing(connection, study.rows)
+            stands = read_standing(connection, study)
             self._tell_events(connection)
             self._tell_trials(connection, study.rows, stands)
             self._tell_best(study)

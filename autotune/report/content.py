@@ -11,12 +11,14 @@ from sqlalchemy import Connection
 from autotune.export import sh
 from autotune.export.from_study import NothingToExportError, winner
 from autotune.figures import Figure
+from autotune.importing.imported import taken_words
 from autotune.levels import by_level, winner_changes
 from autotune.standing import Standing, read_standing
 from autotune.study_pictures import PictureError, PictureRequest, draw, pictures_of
 from autotune.study_view import StudyView
 from autotune.verdict import Verdict
 from db import queries
+from db.imports import ImportedSource, imported_sources
 from db.rows import EventRow, NoteRow, TrialRow
 from trials.outcome import Measurement
 from trials.settings import SettingValue
@@ -53,6 +55,7 @@ class Report:
         command: The winner's, ready for a shell; None while nothing has worked.
         measured: What the winner reached, one per level.
         events: Warnings and errors of the night itself.
+        imports: Sources of boots from elsewhere that the search was told of.
         pictures: Those that say something about this study, each with its table.
     """
 
@@ -66,6 +69,7 @@ class Report:
     failures: Sequence[FailureGroup]
     events: Sequence[EventRow]
     notes: Sequence[NoteRow]
+    imports: Sequence[ImportedSource]
     pictures: Mapping[str, Figure]
     caveat: str | None = None
 
@@ -82,6 +86,13 @@ class Report:
     def drift(self) -> str | None:
         """Of the machine over the night, as far as repeats tell."""
         return drift.sentence if (drift := self.verdicts[0].drift) else None
+
+    @property
+    def known(self) -> Sequence[str]:
+        """Boots saved, boots known from elsewhere, and the machine's drift, one sentence each."""
+        saved = self.standing.saved_words
+        told = [f"Told of {taken_words(source)}." for source in self.imports]
+        return [*([f"Saved {saved}."] if saved else []), *told, *filter(None, [self.drift])]
 
     @property
     def title(self) -> str:
@@ -103,7 +114,7 @@ def read_report(
     best = study.verdict().best
     return Report(
         study=study,
-        standing=read_standing(connection, study.rows),
+        standing=read_standing(connection, study),
         machine=_machine(study),
         verdicts=by_level(
             study.trials, levels, study.limits, pinned=study.pinned, simulated=study.card.simulated
@@ -114,6 +125,7 @@ def read_report(
         failures=_failures(study.rows),
         events=[event for event in queries.events(connection) if _matters(event)],
         notes=queries.notes(connection),
+        imports=imported_sources(connection),
         pictures=_pictures(connection, study) if pictures else {},
         caveat=caveat,
     )

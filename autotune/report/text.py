@@ -26,7 +26,7 @@ def _paragraphs(report: Report) -> Iterator[list[str]]:
     yield _section("other levels", [*others_lines, *report.across_levels])
     yield _section("what the winner reached", _measured_lines(report))
     yield _section("what failed", _failure_lines(report))
-    yield _section("worth knowing", [*filter(None, [report.drift]), *(event.text for event in report.events)])
+    yield _section("worth knowing", [*report.known, *(event.text for event in report.events)])
     yield _section("notes", [_note(note.trial, note.text) for note in report.notes])
 
 

@@ -18,7 +18,8 @@ from autotune.liveness import started_s
 from autotune.night.inbox_watch import InboxWatch
 from autotune.night.stop_requests import StopRequests
 from db import queries
-from tests.autotune.dashboard.sample_study import SAMPLE
+from db.imports import ImportedBoot, replace_imports
+from tests.autotune.dashboard.sample_study import RULED_OUT, SAMPLE
 from tests.db.nights import Night, completed
 
 
@@ -46,6 +47,18 @@ def test_status_says_who_runs_it_how_far_it_is_and_the_best(night: Night) -> Non
     assert "2: 1 running, 1 worked" in result.stdout
     assert "90.0 simulated tok/s" in result.stdout
     assert "9 boots" in result.stdout
+
+
+def test_status_says_what_was_saved_and_what_was_known_before(night: Night) -> None:
+    night.begin(proposal={"ruled_out": [RULED_OUT, RULED_OUT]})
+    boot = ImportedBoot("earlier.db", True, {"mem_fraction_static": 0.8}, 81.0)
+    replace_imports(night.journal.engine, "earlier.db", [boot])
+    said = autotune("status").stdout
+    assert "saved   1 boot by the memory pre-flight" in said
+    assert "told    earlier.db: 1 boot (1 worked, 0 failed), taken as data" in said
+    told = json.loads(autotune("status", "--json").stdout)
+    assert told["plan"]["boots_saved"] == 1
+    assert told["imports"] == [{"source": "earlier.db", "same": True, "worked": 1, "failed": 0}]
 
 
 def test_status_as_json(night: Night) -> None:

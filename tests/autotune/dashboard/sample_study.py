@@ -11,6 +11,7 @@ from typing import Any
 import optuna
 
 from autotune.liveness import started_s
+from db.imports import ImportedBoot, replace_imports
 from db.journal import StudyCard
 from tests.db.nights import CARD, Night
 from trials.gpus import GpuSample
@@ -29,6 +30,10 @@ from trials.settings import Settings
 
 HOSTILE = "<script>alert('from the log')</script>"
 GRAPH_SIZES = (512, 256, 128, 64)
+RULED_OUT = {
+    "settings": {"mem_fraction_static": 0.71, "cuda_graph_max_bs": 512},
+    "proof": "a fraction of 0.71 is not above 0.760, too low as trial 2 showed",
+}
 COMMAND = ["python", "-m", "sglang.launch_server", "--model-path", "some/model", "--port", "30711"]
 
 SAMPLE = replace(
@@ -53,6 +58,9 @@ def make_sample(folder: Path, *, card: StudyCard = SAMPLE, searched: int = 12) -
     """Play a night in ``folder`` whose last trial still runs; this process passes for the runner."""
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     night = Night(folder / "study.db", card, os.getpid(), started_s(os.getpid()))
+    told = [ImportedBoot("last week/study.db", True, _settings(), 81.0), _elsewhere(79.0), _elsewhere(None)]
+    for source in ("last week/study.db", "other-machine.log"):
+        replace_imports(night.journal.engine, source, [boot for boot in told if boot.source == source])
     night.journal.plan_run(boots_planned=searched + 6, ends_by=None)
     _worked(night, 82.0, role="baseline")
     for place in range(searched):
@@ -63,6 +71,10 @@ def make_sample(folder: Path, *, card: StudyCard = SAMPLE, searched: int = 12) -
     night.journal.notice(f"a new best: trial {searched}", trial=searched)
     _running(night)
     return night
+
+
+def _elsewhere(value: float | None) -> ImportedBoot:
+    return ImportedBoot("other-machine.log", False, _settings(), value)
 
 
 def _settings(**changed: Any) -> Settings:
@@ -139,6 +151,7 @@ def _running(night: Night) -> None:
         "changes": {"cuda_graph_max_bs": [512, 128]},
         "p_boots": 0.8,
         "expected": [88.0, 95.0],
+        "ruled_out": [RULED_OUT],
     }
     trial = night.begin(0.88, other_settings=_settings(cuda_graph_max_bs=128), proposal=proposal)
     log = night.path.parent / "trials" / f"{trial.number:04}"

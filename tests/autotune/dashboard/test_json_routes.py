@@ -4,6 +4,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from autotune.export import FORMATS
+from tests.autotune.dashboard.sample_study import RULED_OUT
 from tests.db.nights import Night
 
 
@@ -31,6 +32,19 @@ def test_a_study_shows_its_running_trial_with_its_stage(page: TestClient) -> Non
     assert study["plan"]["boots_planned"] == 18
     assert study["plan"]["boots_left"] == 4
     assert [event["text"] for event in study["events"]] == ["a new best: trial 12"]
+
+
+def test_boots_saved_and_boots_known_from_elsewhere_are_told(page: TestClient) -> None:
+    study = page.get("/api/studies/sample").json()
+    assert study["plan"]["boots_saved"] == 1
+    assert study["ruled_out"] == [RULED_OUT]
+    same, other = study["imports"]
+    assert (same["same"], same["worked"], same["failed"]) == (True, 1, 0)
+    assert (other["same"], other["worked"], other["failed"]) == (False, 1, 1)
+    assert other["sentence"] == "other-machine.log: 2 boots (1 worked, 1 failed), taken as a weaker prior"
+    text = page.get("/studies/sample").text
+    assert RULED_OUT["proof"] in text
+    assert all(source["sentence"] in text for source in study["imports"])
 
 
 def test_trials_carry_outcome_interval_and_changes(page: TestClient) -> None:

@@ -56,7 +56,7 @@ def test_the_same_machines_boots_are_data(target: Path, tmp_path: Path) -> None:
     source.close()
     result = autotune(source.path, "--into", target)
     assert result.exit_code == 0, result.output
-    assert "1 that worked and 1 that failed, taken as data" in result.stdout
+    assert "2 boots (1 worked, 1 failed), taken as data" in result.stdout
     good, bad = known(target)
     assert (good.settings, good.value, good.same) == ({"cuda_graph_max_bs": 512}, 80.0, True)
     assert bad.value is None

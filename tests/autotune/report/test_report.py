@@ -85,6 +85,13 @@ def test_the_drift_and_where_the_winner_changes_are_said(report: Report) -> None
         assert f"From 8 streams on trial {(main.best or 0) + 1} is better than trial {main.best}." in form
 
 
+def test_boots_saved_and_boots_known_from_elsewhere_are_told(report: Report) -> None:
+    for form in (as_text(report), as_html(report)):
+        assert "Saved 1 boot by the memory pre-flight" in form
+        assert "last week/study.db: 1 boot (1 worked, 0 failed), taken as data." in form
+        assert "other-machine.log: 2 boots (1 worked, 1 failed), taken as a weaker prior." in form
+
+
 def test_every_level_has_a_verdict_the_main_one_first(report: Report) -> None:
     assert [verdict.level for verdict in report.verdicts] == [1, 8]
     assert "8 streams: Trial " in as_text(report)
