@@ -8,6 +8,7 @@ from pathlib import Path
 
 from autotune.night.plans import cache_folder
 from autotune.night.stop_requests import StopRequests
+from autotune.verdict import tok_s_unit
 from trials import run_trial
 from trials.gpus import GpuSample
 from trials.outcome import AnyOutcome, BootReport, Measurement, Stage
@@ -45,7 +46,7 @@ class _Lines:
 
     def __init__(self, say: Say, simulated: bool) -> None:
         self._say = say
-        self._unit = "simulated tok/s" if simulated else "tok/s"
+        self._unit = tok_s_unit(simulated)
 
     def boot_started(self, boot: int, argv: Sequence[str], env: Mapping[str, str], pid: int) -> None:
         self._say(f"boot {boot}: process {pid}")

@@ -186,11 +186,15 @@ def streams(level: int) -> str:
     return f"{level} stream" if level == 1 else f"{level} streams"
 
 
+def tok_s_unit(simulated: bool) -> str:
+    """The unit of throughput; an imagined one says so."""
+    return "simulated tok/s" if simulated else "tok/s"
+
+
 def tok_s_words(estimate: Estimate, simulated: bool) -> str:
-    """A throughput with its unit and its uncertainty; an imagined one says so in its unit."""
+    """A throughput with its unit and its uncertainty."""
     low, high = estimate.ci95
-    unit = "simulated tok/s" if simulated else "tok/s"
-    return f"{estimate.tok_s:.1f} {unit} (95 % {low:.1f} to {high:.1f})"
+    return f"{estimate.tok_s:.1f} {tok_s_unit(simulated)} (95 % {low:.1f} to {high:.1f})"
 
 
 def _winner_words(verdict: Verdict) -> str:

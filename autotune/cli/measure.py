@@ -11,7 +11,7 @@ from rich.table import Table
 from autotune.cli.commands import BAD_INPUT
 from autotune.cli.options import JsonOption
 from autotune.cli.output import out, say, say_error, say_json
-from autotune.verdict import streams
+from autotune.verdict import streams, tok_s_unit
 from trials.outcome import Measurement
 from trials.prompts import Prompt, load_prompts
 from trials.prompts.reader import BUILTIN
@@ -156,7 +156,7 @@ def _show(measured: list[Measurement], simulated: bool) -> None:
 
 
 def _show_compared(compared: list[Comparison], simulated: bool) -> None:
-    unit = "simulated tok/s" if simulated else "tok/s"
+    unit = tok_s_unit(simulated)
     columns = ["streams", f"first, {unit}", f"second, {unit}", "second to first (95 %)"]
     _print_table(columns, [_compared_row(one) for one in compared])
     for one in compared:

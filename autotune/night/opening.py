@@ -18,6 +18,7 @@ from autotune.night.study_book import StudyBook
 from autotune.search import CrashAwareSampler, SpaceError
 from autotune.spec import StudySpec
 from autotune.spec_problems import SpecError
+from autotune.verdict import tok_s_unit
 from db import queries
 from db.engine import open_storage, reason_of
 from db.errors import StudyWriteError
@@ -79,7 +80,13 @@ def open_book(path: Path, journal: Journal, spec: StudySpec, forbidden: Forbidde
     """
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     limits = spec.limits.model_dump(exclude_none=True)
-    sampler = CrashAwareSampler(spec.space, seed=spec.study.seed, forbidden=forbidden, limits=limits)
+    sampler = CrashAwareSampler(
+        spec.space,
+        seed=spec.study.seed,
+        forbidden=forbidden,
+        limits=limits,
+        unit=tok_s_unit(spec.server.simulated),
+    )
     try:
         book = StudyBook(
             spec.name,

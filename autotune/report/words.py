@@ -7,6 +7,7 @@ from typing import Any
 
 from autotune.report.content import Report
 from autotune.standing import OUTCOME_LABELS
+from autotune.verdict import tok_s_unit
 from trials.outcome import Measurement, Percentiles
 
 UNKNOWN = "–"
@@ -21,7 +22,7 @@ def counts(report: Report) -> str:
 
 def measured(measurement: Measurement, *, simulated: bool) -> Mapping[str, str]:
     """One level of the winner, by column."""
-    unit = "simulated tok/s" if simulated else "tok/s"
+    unit = tok_s_unit(simulated)
     interval = measurement.decode_tok_s_ci95
     sure = f" ({interval[0]:.1f} to {interval[1]:.1f})" if interval else ""
     return {

@@ -62,10 +62,14 @@ class Explainer:
         history: What is known.
         window: The memory window.
         belief: Of the objective, None while nothing has worked.
+        unit: Of the objective, as it stands in sentences.
     """
 
-    def __init__(self, codec: Codec, history: History, window: MemoryWindow, belief: Belief | None) -> None:
+    def __init__(
+        self, codec: Codec, history: History, window: MemoryWindow, belief: Belief | None, unit: str
+    ) -> None:
         self._codec, self._history, self._window, self._belief = codec, history, window, belief
+        self._unit = f" {unit}" if unit else ""
 
     def expected(self, row: Rows) -> tuple[float, float] | None:
         """Interval of the objective, in its unit; None while nothing has worked."""
@@ -81,7 +85,7 @@ class Explainer:
         settings = self._codec.settings(row)
         active = self._codec.space.active(settings)
         if self._belief is None:
-            why = f"Nothing has worked yet: the settings most likely to boot ({boots:.0%})."
+            why = f"Nothing has worked yet: the settings most likely to boot ({_percent(boots)})."
             return Proposal(settings, why, None, {}, boots, None, ruled_out=ruled_out)
         parent = _closest(self._belief.standings[:PARENTS], active)
         changes = _changes(parent.seen.settings, active)
@@ -99,13 +103,13 @@ class Explainer:
     ) -> str:
         moves = ", ".join(f"{name} {_shown(old)} -> {_shown(new)}" for name, (old, new) in changes.items())
         untried = self._untried(changes)
-        value = "" if parent.seen.value is None else f" ({parent.seen.value:.4g})"
+        value = "" if parent.seen.value is None else f" ({parent.seen.value:.4g}{self._unit})"
         source = (
             f"trial {parent.seen.number}{value}" if parent.seen.number >= 0 else f"an earlier study{value}"
         )
         news = f"; never measured before: {', '.join(untried)}" if untried else ""
-        reach = "" if expected is None else f", {expected[0]:.4g} to {expected[1]:.4g} expected"
-        return f"From {source}: {moves}{news}; {boots:.0%} likely to boot{reach}."
+        reach = "" if expected is None else f", {expected[0]:.4g} to {expected[1]:.4g}{self._unit} expected"
+        return f"From {source}: {moves}{news}; {_percent(boots)} likely to boot{reach}."
 
     def _untried(self, changes: Mapping[str, list[Value | None]]) -> list[str]:
         seen = {
@@ -136,3 +140,7 @@ def _changes(old: Settings, new: Settings) -> dict[str, list[Value | None]]:
 
 def _shown(value: Value | None) -> str:
     return "unset" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"

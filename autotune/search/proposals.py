@@ -60,6 +60,7 @@ class Proposer:
         forbidden: Reason against settings that count, or None.
         rng: Random numbers of this ask.
         exploring: Look where nobody has been persuaded yet, rather than at what the fit finds relevant.
+        unit: Of the objective, for the sentence of the proposal.
     """
 
     def __init__(
@@ -73,6 +74,7 @@ class Proposer:
         rng: np.random.Generator,
         *,
         exploring: bool = False,
+        unit: str = "",
     ) -> None:
         self._codec, self._history, self._judge, self._preflight = codec, history, judge, preflight
         self._forbidden, self._rng, self._exploring = forbidden, rng, exploring
@@ -80,7 +82,7 @@ class Proposer:
         measured = [seen for seen in history.ended("good", "stopped") if seen.score is not None]
         self._belief = Belief(codec, history, self._window, limits) if measured else None
         self._limits = LimitModel(codec, self._window, history.ended("good"), limits)
-        self._explainer = Explainer(codec, history, self._window, self._belief)
+        self._explainer = Explainer(codec, history, self._window, self._belief, unit)
         self._parents = self._parent_rows()
         tried = codec.values_of(
             [seen.settings for seen in history.ended("good", "stopped", "crash", "pending")]

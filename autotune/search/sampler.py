@@ -22,6 +22,7 @@ from autotune.search.parameters import Settings, SpaceError
 from autotune.search.preflight import Preflight
 from autotune.search.priors import earlier_observations, next_known_good, weigh
 from autotune.search.proposals import Judge, Proposer, SpaceUsedUpError
+from autotune.search.ruled_out import ruled_out
 from autotune.search.space import SearchSpace
 
 _EXPLORE_EVERY = 2
@@ -44,6 +45,7 @@ class CrashAwareSampler(BaseSampler):
         forbidden: Told the settings that count, gives the reason against them or None.
         limits: What a winner must also keep, as in ``[limits]`` of ``study.toml``.
         known_good: Settings that are proposed first, in this order.
+        unit: Of the objective, for the sentences of proposals.
     """
 
     def __init__(
@@ -54,11 +56,13 @@ class CrashAwareSampler(BaseSampler):
         forbidden: Forbidden | None = None,
         limits: Mapping[str, float | None] | None = None,
         known_good: Sequence[Mapping[str, Any]] = (),
+        unit: str = "",
     ) -> None:
         self._space = space
         self._seed = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else seed
         self._forbidden = forbidden
         self._limits = check_limits(limits or {})
+        self._unit = unit
         self._known_good = [
             space.check(settings, where=f"[[known_good]] {at}") if space is not None else dict(settings)
             for at, settings in enumerate(known_good, start=1)
@@ -125,12 +129,8 @@ class CrashAwareSampler(BaseSampler):
         codec = self._codec_of(study)
         if codec is None:
             return 0
-        saved = set()
-        for trial in study.get_trials(deepcopy=False):
-            proposal = trial.user_attrs.get("proposal")
-            for entry in proposal.get("ruled_out", ()) if isinstance(proposal, Mapping) else ():
-                saved.add(codec.space.canonical(entry["settings"]))
-        return len(saved)
+        trials = study.get_trials(deepcopy=False)
+        return len(ruled_out((trial.user_attrs.get("proposal") for trial in trials), codec.space))
 
     def _believed(self, study: Study) -> tuple[Belief, History] | None:
         """What is believed now, None while nothing has been measured in this study."""
@@ -176,6 +176,7 @@ class CrashAwareSampler(BaseSampler):
             self._forbidden,
             np.random.default_rng([self._seed, number]),
             exploring=number % _EXPLORE_EVERY == _EXPLORE_EVERY - 1,
+            unit=self._unit,
         )
         return proposer.propose()
 

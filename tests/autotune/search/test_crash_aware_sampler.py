@@ -174,7 +174,7 @@ def test_known_good_settings_come_first_and_must_lie_in_the_space() -> None:
 
 
 def test_a_proposal_explains_itself_and_agrees_with_the_trials() -> None:
-    study = new_study(CrashAwareSampler(SPACE, seed=4))
+    study = new_study(CrashAwareSampler(SPACE, seed=4, unit="simulated tok/s"))
     drive(study, SPACE, 6)
     last = study.trials[-1]
     proposal = last.user_attrs["proposal"]
@@ -190,6 +190,7 @@ def test_a_proposal_explains_itself_and_agrees_with_the_trials() -> None:
     assert 0.0 <= proposal["p_boots"] <= 1.0
     low, high = proposal["expected"]
     assert low <= high
+    assert f"{low:.4g} to {high:.4g} simulated tok/s expected" in proposal["why"]
 
 
 def test_provably_dead_settings_are_never_booted() -> None:
