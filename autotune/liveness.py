@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import socket
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
 from db.rows import RunRow
+from trials.host import boot_id
 from trials.process_table import OsProcess, look_up
 
-_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _START_TOLERANCE_S = 0.5
 """Start times go through text and back, s; no pid is used again so soon."""
 
@@ -60,8 +59,3 @@ def started_s(pid: int) -> float:
 
 def _start_of(process: OsProcess) -> float:
     return process.started / os.sysconf("SC_CLK_TCK")
-
-
-def boot_id() -> str:
-    """A name for the time since this machine was started, empty where it has none."""
-    return _BOOT_ID.read_text(encoding="ascii").strip() if _BOOT_ID.exists() else ""

@@ -6,15 +6,17 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from trials.command import Command
 from trials.container_runtime import RUNTIMES, find_runtime, gpu_options
+from trials.owners import Owner
 from trials.settings import MARK_VARIABLE, ServerPlan
 
 MARK_LABEL = "autotune.mark"
+OWNER_LABEL = "autotune.owner"
 _PRIVILEGES = (
     # Its processes and NCCL share memory; locked memory and deep stacks are what SGLang's guide asks for.
     *("--ipc", "host", "--ulimit", "memlock=-1", "--ulimit", "stack=67108864"),
@@ -71,9 +73,10 @@ class ServerContainer:
         program, *words = command.argv
         cache = _hugging_face_cache()
         passed = {**command.env, **({"HF_HOME": str(cache)} if cache else {})}
-        label = f"{MARK_LABEL}={self.mark}"
+        labels = (f"{MARK_LABEL}={self.mark}", f"{OWNER_LABEL}={Owner.me()}")
         argv = (
-            *(self.runtime, "run", "--rm", "--init", "--name", self.name, "--label", label),
+            *(self.runtime, "run", "--rm", "--init", "--name", self.name),
+            *(word for label in labels for word in ("--label", label)),
             *gpu_options(server.gpus, self.runtime),
             *_PRIVILEGES,
             *(word for mount in _mounts(command.argv, cache) for word in ("--volume", mount)),
@@ -97,13 +100,27 @@ def remove_marked(prefix: str) -> list[str]:
     Returns:
         Names of the containers removed; empty when there is no container runtime.
     """
+    return _remove(lambda mark, owner: mark.startswith(prefix) and not (owner and owner.is_another))
+
+
+def remove_abandoned() -> list[str]:
+    """Remove every container of ours whose owner is gone.
+
+    Returns:
+        As ``remove_marked``.
+    """
+    return _remove(lambda mark, owner: owner is not None and owner.is_gone)
+
+
+def _remove(is_wanted: Callable[[str, Owner | None], bool]) -> list[str]:
     removed = []
-    columns = f'{{{{.Names}}}} {{{{.Label "{MARK_LABEL}"}}}}'
+    columns = f'{{{{.Names}}}} {{{{.Label "{MARK_LABEL}"}}}} {{{{.Label "{OWNER_LABEL}"}}}}'
     for runtime in filter(shutil.which, RUNTIMES):
         listed = _ask([runtime, "ps", "--all", "--filter", f"label={MARK_LABEL}", "--format", columns])
         for line in (listed or "").splitlines():
-            name, _, mark = line.partition(" ")
-            if mark.startswith(prefix) and _ask([runtime, "rm", "--force", name]) is not None:
+            name, mark, owner = (*line.split(" "), "", "")[:3]
+            wanted = is_wanted(mark, Owner.parse(owner))
+            if wanted and _ask([runtime, "rm", "--force", name]) is not None:
                 removed.append(name)
     return removed
 

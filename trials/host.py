@@ -1,4 +1,4 @@
-"""The host around the server: room on the disk, and whether the kernel killed for memory."""
+"""The host around the server: its boot, room on its disk, and whether its kernel killed for memory."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Self
 
 _MIB = 1 << 20
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _VMSTAT = Path("/proc/vmstat")
 _OWN_CGROUPS = Path("/proc/self/cgroup")
 _CGROUP_ROOT = Path("/sys/fs/cgroup")
@@ -35,6 +36,11 @@ class OomKills:
         pairs = [(before.kernel, self.kernel), (before.cgroup, self.cgroup)]
         known = [(old, new) for old, new in pairs if old is not None and new is not None]
         return any(new > old for old, new in known) if known else None
+
+
+def boot_id() -> str:
+    """A name for the time since this machine was started, empty where it has none."""
+    return _BOOT_ID.read_text(encoding="ascii").strip() if _BOOT_ID.exists() else ""
 
 
 def full_disk(folder: Path) -> str | None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psutil
 
-from trials.settings import MARK_VARIABLE
+from trials.settings import MARK_VARIABLE, OWNER_VARIABLE
 
 PROC = Path("/proc")
 _COMMAND_WIDTH = 100
@@ -44,15 +44,12 @@ class OsProcess:
     @property
     def mark(self) -> str | None:
         """Value of ``AUTOTUNE_MARK`` in the environment; None without one, or when it may not be read."""
-        try:
-            environment = (PROC / str(self.pid) / "environ").read_bytes()
-        except OSError:
-            return None
-        wanted = MARK_VARIABLE.encode() + b"="
-        for entry in environment.split(b"\0"):
-            if entry.startswith(wanted):
-                return entry.removeprefix(wanted).decode(errors="replace")
-        return None
+        return self._variable(MARK_VARIABLE)
+
+    @property
+    def owner(self) -> str | None:
+        """Value of ``AUTOTUNE_OWNER``, likewise."""
+        return self._variable(OWNER_VARIABLE)
 
     @property
     def is_mine(self) -> bool:
@@ -71,6 +68,17 @@ class OsProcess:
             os.kill(self.pid, number)
         except (ProcessLookupError, PermissionError):
             return
+
+    def _variable(self, name: str) -> str | None:
+        try:
+            environment = (PROC / str(self.pid) / "environ").read_bytes()
+        except OSError:
+            return None
+        wanted = name.encode() + b"="
+        for entry in environment.split(b"\0"):
+            if entry.startswith(wanted):
+                return entry.removeprefix(wanted).decode(errors="replace")
+        return None
 
 
 def look_up(pid: int) -> OsProcess | None:

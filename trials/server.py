@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import subprocess
@@ -12,14 +11,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Protocol
 
-from trials.boot_log.wording import STOPS_SERVER
 from trials.family import Family
 from trials.gpus import GpuProbe
 from trials.log_tail import LogTail
+from trials.owners import Owner
 from trials.process_table import OsProcess, look_up
 from trials.recorder import StopSignal
-from trials.settings import MARK_VARIABLE
-from trials.stopping import HARDWARE_STOP, Clearance, StopPolicy, StopProof
+from trials.settings import MARK_VARIABLE, OWNER_VARIABLE
+from trials.stopping import HARDWARE_STOP, Clearance, StopPolicy, StopProof, note_stop
 
 if TYPE_CHECKING:
     from trials.command import Command
@@ -72,7 +71,8 @@ class ServerProcess:
         Raises:
             ServerStartError: If the program cannot be run or the log cannot be written.
         """
-        environment = {**_OUR_ENVIRONMENT, **os.environ, **command.env, MARK_VARIABLE: mark}
+        ours = {MARK_VARIABLE: mark, OWNER_VARIABLE: str(Owner.me())}
+        environment = {**_OUR_ENVIRONMENT, **os.environ, **command.env, **ours}
         with _open_log(log_path, mark) as log:
             try:
                 child = subprocess.Popen(
@@ -140,7 +140,7 @@ class ServerProcess:
         """
         begun = time.monotonic()
         if self.poll() is None:
-            self._note_stop()
+            note_stop(self._log_path)
         clearance = Clearance(self._family, probe, idle_mib, policy, _hurry(now, hurry), launcher=self.pid)
         try:
             clearance.ask(policy.grace_s if self.poll() is None else policy.orphan_grace_s)
@@ -166,11 +166,6 @@ class ServerProcess:
         of the host.
         """
         return {pid for pid in pids if look_up(pid)} - {member.pid for member in self._family.members()}
-
-    def _note_stop(self) -> None:
-        """Write into the log that from here on the server is being ended: what it says then is no cause."""
-        with contextlib.suppress(OSError), self._log_path.open("ab") as log:
-            log.write(f"\n{STOPS_SERVER} at {datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC\n".encode())
 
     def _belongs(self, process: OsProcess) -> bool:
         # Once the launcher's exit code is fetched, its session's number may be another's.

@@ -31,6 +31,8 @@ ENV_PREFIX = "env."
 
 MARK_VARIABLE = "AUTOTUNE_MARK"
 """Environment variable that every process of a trial carries: ``STUDY_ID:TRIAL:BOOT``."""
+OWNER_VARIABLE = "AUTOTUNE_OWNER"
+"""Beside the mark: the process that started the server and will stop it (``trials.owners``)."""
 
 _LAYOUT = re.compile(
     r"tp(?P<tp>[1-9]\d*)(?:-ep(?P<ep>[1-9]\d*))?(?:-adp(?P<adp>[1-9]\d*))?(?:-dp(?P<dp>[1-9]\d*))?"

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
 
+from trials.boot_log.wording import STOPS_SERVER
 from trials.family import Family
 from trials.gpus import GpuProbe
 from trials.left_behind import gpu_holdings, memory_left, port_left, process_left
@@ -42,6 +46,12 @@ BOX_STOP = StopPolicy(grace_s=3.0, orphan_grace_s=0.2, settle_s=0.2, poll_s=0.05
 def stop_policy(server: ServerPlan) -> StopPolicy:
     """The policy for this kind of server: imagined memory settles faster than a driver's."""
     return BOX_STOP if server.simulated else HARDWARE_STOP
+
+
+def note_stop(log: Path) -> None:
+    """Write into a server's log that from here on it is being ended: what it says then is no cause."""
+    with contextlib.suppress(OSError), log.open("ab") as file:
+        file.write(f"\n{STOPS_SERVER} at {datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC\n".encode())
 
 
 @dataclass(frozen=True)

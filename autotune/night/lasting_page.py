@@ -16,9 +16,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from autotune.liveness import boot_id
 from autotune.night.page import answers, put_up
 from autotune.spec import DashboardSection
+from trials.host import boot_id
 from trials.process_table import OsProcess, look_up
 
 RECORD = "page.json"

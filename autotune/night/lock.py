@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO
 
-from autotune.liveness import boot_id
+from trials.host import boot_id
 
 LOCK_NAME = "runner.lock"
 

@@ -7,8 +7,7 @@ import socket
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from autotune.liveness import boot_id
-from trials.host import OomKills
+from trials.host import OomKills, boot_id
 
 _NAME = "machine.json"
 

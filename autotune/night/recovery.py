@@ -15,7 +15,7 @@ from db import queries
 from db.journal import Journal, NewTrial
 from trials.container import remove_marked
 from trials.gpus import GpuProbe
-from trials.marks import marked_processes, stop_marked
+from trials.marks import left_processes, stop_marked
 from trials.outcome import EnvironmentFailed, Interrupted, SettingsFailed
 from trials.stopping import StopPolicy
 
@@ -136,7 +136,7 @@ class Recovery:
         Returns:
             How many processes and containers there were, and what could not be ended.
         """
-        servers = len(marked_processes(self._uuid)) + len(remove_marked(self._uuid))
+        servers = len(left_processes(self._uuid)) + len(remove_marked(self._uuid))
         left = stop_marked(self._uuid, probe, {}, policy=policy).left_behind if servers else ""
         return servers, left
 

@@ -36,6 +36,7 @@ from autotune.verdict import Verdict, decide
 from db import queries
 from db.journal import Journal
 from trials import run_trial as run_real_trial
+from trials.abandoned import stop_abandoned
 from trials.flags import FlagCatalogue, load_catalogue
 from trials.gpus import GpuProbe
 from trials.launch import box_state
@@ -145,7 +146,11 @@ class _Opened:
         found = recovery.run(self._probe, stop_policy(self._spec.server))
         for sentence in found.sentences:
             self.say(sentence)
-        return NightResult(FAILED, found.left_behind) if found.left_behind else None
+        cleared = stop_abandoned(self._probe, stop_policy(self._spec.server))
+        if cleared.sentence:
+            self.say(cleared.sentence)
+        left = found.left_behind or cleared.left_behind
+        return NightResult(FAILED, left) if left else None
 
     def _unfit(self) -> NightResult | None:
         """Say what is not well; what would spoil every boot ends the night before it begins."""

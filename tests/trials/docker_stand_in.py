@@ -44,20 +44,24 @@ def _main(folder: Path, box: str, argv: list[str]) -> None:
         _remove(folder / argv[-1])
     elif argv[0] == "ps":
         for container in folder.glob("autotune-*"):
-            print(container.name, json.loads(container.read_text())["mark"])
+            told = json.loads(container.read_text())
+            print(container.name, told["mark"], told.get("owner", ""))
     elif argv[:2] == ["image", "inspect"]:
         print(f"sha256:{argv[-1]}")
 
 
 def _run(folder: Path, box: str, words: list[str]) -> None:
     options: dict[str, str] = {}
+    labels: dict[str, str] = {}
     while words[0].startswith("--"):
         option = words.pop(0)
         options[option] = words.pop(0) if option in VALUED else ""
+        if option == "--label":
+            name, _, value = options[option].partition("=")
+            labels[name.removeprefix("autotune.")] = value
     arguments = words[1:]
     if "--name" in options:
-        mark = options["--label"].partition("=")[2]
-        (folder / options["--name"]).write_text(json.dumps({"pid": os.getpid(), "mark": mark}))
+        (folder / options["--name"]).write_text(json.dumps({"pid": os.getpid(), **labels}))
     if arguments[:2] == ["-m", "sglang.launch_server"]:
         arguments[:2] = ["-m", "trials.box", box]
     os.execv(sys.executable, [sys.executable, *arguments])

@@ -14,10 +14,12 @@ import pytest
 from tests.trials import docker_stand_in
 from tests.trials.trial_runs import run_on_box, trial_plan
 from trials.command import Command, build_command
-from trials.container import ServerContainer, remove_marked
+from trials.container import ServerContainer, remove_abandoned, remove_marked
 from trials.container_runtime import ContainerError, find_runtime, gpu_options
 from trials.flags import FlagCatalogue, load_catalogue
 from trials.outcome import Completed
+from trials.owners import Owner
+from trials.process_table import look_up
 from trials.settings import ServerPlan
 
 PLAN = ServerPlan(image="lmsysorg/sglang:v0.5.23", model_path="org/model")
@@ -43,7 +45,8 @@ def test_the_whole_command_line(calls: Path) -> None:
     wrapped = ServerContainer.for_boot("study:7:1").around(command, PLAN)
     assert wrapped.argv == (
         *("docker", "run", "--rm", "--init", "--name", "autotune-study-7-1"),
-        *("--label", "autotune.mark=study:7:1", "--gpus", "all", "--ipc", "host"),
+        *("--label", "autotune.mark=study:7:1", "--label", f"autotune.owner={Owner.me()}"),
+        *("--gpus", "all", "--ipc", "host"),
         *("--ulimit", "memlock=-1", "--ulimit", "stack=67108864", "--network", "host"),
         *("--env", "HF_TOKEN", "--env", "AUTOTUNE_MARK", "--entrypoint", "python3"),
         *("lmsysorg/sglang:v0.5.23", "-m", "sglang.launch_server", "--port", "1"),
@@ -102,6 +105,23 @@ def test_only_containers_of_this_study_are_removed(calls: Path) -> None:
         (calls.parent / container.name).write_text(json.dumps({"pid": 2**22 + 1, "mark": mark}))
     assert sorted(remove_marked("mine:")) == ["autotune-mine-1-1", "autotune-mine-2-1"]
     assert [path.name for path in calls.parent.glob("autotune-*")] == ["autotune-yours-1-1"]
+
+
+def test_containers_of_a_killed_autotune_are_removed_and_of_a_living_one_are_not(calls: Path) -> None:
+    parent = look_up(os.getppid())
+    assert parent is not None
+    owners = {
+        "dead": str(Owner(1 << 30, 1, Owner.me().place)),
+        "lives": str(Owner(parent.pid, parent.started, Owner.me().place)),
+        "elsewhere": str(Owner(1 << 30, 1, "another machine")),
+        "older": "",
+    }
+    for name, owner in owners.items():
+        container = {"pid": 2**22 + 1, "mark": f"{name}:1:1", "owner": owner}
+        (calls.parent / f"autotune-{name}").write_text(json.dumps(container))
+    assert remove_abandoned() == ["autotune-dead"]
+    assert remove_marked("lives:") == []
+    assert remove_marked("older:") == ["autotune-older"]
 
 
 def test_without_a_runtime_nothing_was_left_behind(programs: Path) -> None:

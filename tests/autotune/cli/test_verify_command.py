@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from autotune.export._base import Reached
 from tests.autotune.export.test_export_formats import EXPORTED
 from tests.trials.box.conftest import KIMI
 from trials.outcome import BootReport
+from trials.process_table import snapshot
 
 
 def autotune(*words: str | Path) -> Result:
@@ -51,6 +54,27 @@ def test_match_difference_and_failure(tmp_path: Path) -> None:
     assert (
         "No match (SIMULATED: no number of it is real): KV tokens, tok/s at 1 stream differ." in result.stdout
     )
+
+
+@pytest.mark.slow
+def test_the_server_of_a_killed_verify_is_stopped_by_the_next(tmp_path: Path) -> None:
+    passport = write_passport(tmp_path / "p.json", 82.0)
+    words = [sys.executable, "-m", "autotune", "verify", str(passport), "--studies", str(tmp_path)]
+    killed = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+    assert killed.stdout is not None
+    server = next(int(line.split()[-1]) for line in killed.stdout if line.startswith("boot 1: process "))
+    assert any(" start" in line for line in killed.stdout), "its schedulers are being started"
+    killed.kill()
+    killed.communicate()
+    assert session(server)
+    again = subprocess.run(words, capture_output=True, text=True, check=False, timeout=110)
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert "servers whose autotune had been killed" in again.stdout
+    assert session(server) == []
+
+
+def session(leader: int) -> list[int]:
+    return [process.pid for process in snapshot().values() if process.session == leader and not process.dead]
 
 
 def test_a_file_that_is_no_passport(tmp_path: Path) -> None:

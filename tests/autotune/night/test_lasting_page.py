@@ -13,7 +13,6 @@ from pathlib import Path
 import httpx
 import pytest
 
-from autotune.liveness import boot_id
 from autotune.night.lasting_page import (
     RECORD,
     LastingPage,
@@ -22,6 +21,7 @@ from autotune.night.lasting_page import (
     open_lasting_page,
 )
 from autotune.spec import DashboardSection
+from trials.host import boot_id
 from trials.process_table import look_up
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,9 +23,20 @@ from autotune.trial_view import view
 from db.engine import open_storage
 from tests.autotune.night.nights import Answer, Notes, StandIn, completed, settings_failed, write_study
 from trials.outcome import AnyOutcome, FailureKind
+from trials.process_table import look_up
 from trials.settings import Settings
 
 pytestmark = pytest.mark.slow
+
+_DIES_AT_ONCE = """
+import os, sys
+from pathlib import Path
+from trials.command import Command
+from trials.server import ServerProcess
+command = Command((sys.executable, "-S", "-c", "import time; time.sleep(60)"), {})
+print(ServerProcess.start(command, log_path=Path(sys.argv[1]), mark="verify:0:1").pid, flush=True)
+os._exit(1)
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -220,3 +233,14 @@ def test_a_suspect_whose_canary_died_is_not_counted_as_a_death(tmp_path: Path) -
     assert "death" not in suspect.user_attrs
     assert canary.user_attrs["death"] == "killed"
     assert repeat.user_attrs["replicate_of"] == suspect.number
+
+
+def test_a_night_first_stops_what_another_killed_command_left(tmp_path: Path) -> None:
+    words = [sys.executable, "-c", _DIES_AT_ONCE, str(tmp_path / "server.log")]
+    server = int(subprocess.run(words, capture_output=True, text=True, check=False).stdout)
+    assert look_up(server) is not None
+    result, notices = _night(write_study(tmp_path, trials=2), _well)
+    assert result.exit_code == 0
+    assert any("servers whose autotune had been killed" in notice for notice in notices)
+    left = look_up(server)
+    assert left is None or left.dead

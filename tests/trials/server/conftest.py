@@ -74,6 +74,7 @@ class Launch:
     """Starts Python programs as servers in a folder, and ends all of them after the test."""
 
     brief = BRIEF
+    patient = PATIENT
 
     def __init__(self, folder: Path, probe: FakeProbe) -> None:
         self.folder = folder

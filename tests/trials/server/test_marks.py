@@ -2,16 +2,36 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from trials.abandoned import stop_abandoned
+from trials.boot_log.wording import STOPS_SERVER
 from trials.gpus import GpuProbeError
-from trials.marks import marked_processes
+from trials.marks import abandoned_processes, left_processes, marked_processes
+from trials.no_gpus import NoGpus
+from trials.owners import Owner
+from trials.process_table import look_up
 
 pytestmark = pytest.mark.slow
 
 SLEEP = "import time; time.sleep(60)"
+RUNNER = """
+import os, sys, time
+from pathlib import Path
+from trials.command import Command
+from trials.server import ServerProcess
+command = Command((sys.executable, "-S", "-c", {program!r}), {{}})
+print(ServerProcess.start(command, log_path=Path({log!r}), mark={mark!r}).pid, flush=True)
+time.sleep(60)
+"""
 
 
 def pids(prefix: str) -> list[int]:
@@ -78,3 +98,63 @@ def test_cards_that_cannot_be_read_are_named(launch: Any, probe: Any) -> None:
 
 def test_nothing_to_stop_is_proven_at_once(launch: Any) -> None:
     assert launch.stop_marked("no-such-study").proven
+
+
+@pytest.fixture
+def runner(launch: Any) -> Any:
+    """Another process that has started a server and lives; and the pid of the server."""
+    program = RUNNER.format(program=SLEEP, log=str(launch.log), mark=launch.mark)
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        yield process, int(process.stdout.readline())
+        process.kill()
+
+
+def abandoned() -> list[int]:
+    return [process.pid for process in abandoned_processes()]
+
+
+def test_server_of_a_killed_runner_is_stopped_by_whoever_boots_next(launch: Any, runner: Any) -> None:
+    process, server = runner
+    assert server not in abandoned()
+    assert [found.pid for found in marked_processes(launch.study)] == [server]
+    assert left_processes(launch.study) == [], "its runner lives"
+    assert launch.stop_marked(launch.study).proven
+    assert launch.lives(server)
+    process.kill()
+    process.wait()
+    assert [found.pid for found in left_processes(launch.study)] == [server]
+    assert server in abandoned()
+    cleared = stop_abandoned(NoGpus(), launch.patient)
+    assert cleared.left_behind == ""
+    assert "stopped" in cleared.sentence
+    assert not launch.lives(server)
+    assert STOPS_SERVER in launch.log.read_text(), "its study must not take that for its own end"
+
+
+@pytest.mark.parametrize(
+    "owner",
+    [
+        lambda: None,
+        lambda: "nonsense",
+        lambda: str(Owner.me()),
+        lambda: str(Owner(1 << 30, 1, "another container")),
+        lambda: str(replace(Owner.me(), pid=os.getppid(), started=parent_started())),
+    ],
+    ids=["older autotune", "unreadable", "this process", "out of sight", "another process"],
+)
+def test_server_whose_owner_may_live_is_left_alone(
+    owner: Callable[[], str | None], launch: Any, tmp_path: Path
+) -> None:
+    named = owner()
+    environment = {**os.environ, "AUTOTUNE_MARK": launch.mark, **({"AUTOTUNE_OWNER": named} if named else {})}
+    with subprocess.Popen([sys.executable, "-S", "-c", SLEEP], env=environment) as server:
+        launch.wait_for(lambda: server.pid in pids(launch.study))
+        assert server.pid not in abandoned()
+        server.kill()
+
+
+def parent_started() -> int:
+    parent = look_up(os.getppid())
+    assert parent is not None
+    return parent.started
