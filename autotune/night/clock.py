@@ -16,6 +16,9 @@ from autotune.trial_view import TrialView
 _CAUTIOUS_QUANTILE = 0.8
 """A deadline is planned with a trial longer than most: half of them overrun their median."""
 
+_LATE_S = 5.0
+"""What passes between the end of a pause and the next trial, at most, s."""
+
 
 class NightClock:
     """Counts trials, running time and wall-clock time."""
@@ -63,6 +66,19 @@ class NightClock:
         by_trials = left * spent.trial_s if left is not None and spent.trial_s else None
         ends = [end for end in (by_trials, self._budget.seconds_left(spent)) if end is not None]
         return max(0.0, min(ends)) if ends else None
+
+    def spare_s(self, history: Sequence[TrialView]) -> float | None:
+        """How long nothing need run so that what is left of the finals, or else one trial, still fits, s.
+
+        None where no clock ends the night.
+        """
+        spent = self._spent(history)
+        left = self._budget.seconds_left(spent)
+        if left is None or not spent.trial_s:
+            return left
+        done = sum(1 for trial in history if trial.role == "final" and not trial.interrupted)
+        kept = max(1, self.finals_boots(history) - done) * spent.trial_s
+        return max(0.0, left - kept - _LATE_S)
 
     def _spent(self, history: Sequence[TrialView]) -> Spent:
         hours = (self._earlier_s + time.monotonic() - self._begun) / 3600

@@ -79,7 +79,7 @@ class Night:
         earlier = len(self.book.history())
         while True:
             history = self.book.history()
-            if end := self._over(history) or self._rest(history[earlier:]) or self._over(history):
+            if end := self._over(history) or self._rest(history, earlier) or self._over(history):
                 return end
             asked = self._ask(history)
             if isinstance(asked, NightResult):
@@ -100,9 +100,13 @@ class Night:
             return NightResult(FAILED, reason)
         return None
 
-    def _rest(self, ended: Sequence[TrialView]) -> NightResult | None:
-        """Leave a machine alone that fails again and again, and in the end for good."""
-        advice = advise(ended, self.waits_s)
+    def _rest(self, history: Sequence[TrialView], earlier: int) -> NightResult | None:
+        """Leave a machine alone that fails again and again, and in the end for good.
+
+        Args:
+            earlier: Trials that the study had before this run.
+        """
+        advice = advise(history[earlier:], self.waits_s, self.clock.spare_s(history))
         if advice is None:
             return None
         if advice.wait_s is None:

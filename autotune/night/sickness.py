@@ -27,11 +27,14 @@ class Advice:
     sentence: str
 
 
-def advise(ended: Sequence[TrialView], waits_s: Sequence[float]) -> Advice | None:
+def advise(
+    ended: Sequence[TrialView], waits_s: Sequence[float], time_s: float | None = None
+) -> Advice | None:
     """What this run's trials say about the machine, None while it is well.
 
     Args:
         ended: Trials of this run only: what failed before somebody mended the machine counts no more.
+        time_s: What the clock can spare, s; None for any time.
     """
     row = _row(ended)
     if len(row) <= _BORNE_WITHOUT_PAUSE:
@@ -45,7 +48,13 @@ def advise(ended: Sequence[TrialView], waits_s: Sequence[float]) -> Advice | Non
     if pause >= len(waits_s):
         return Advice(None, f"{failed}. Mend that, then start the same study again.")
     wait_s = waits_s[pause]
-    return Advice(wait_s, f"{failed}; the machine is left alone for {_words(wait_s)} before the next one")
+    if time_s is None or wait_s <= time_s:
+        return Advice(wait_s, f"{failed}; the machine is left alone for {_words(wait_s)} before the next one")
+    return Advice(
+        time_s,
+        f"{failed}; the machine is left alone for {_words(time_s)} and not for {_words(wait_s)}, because the "
+        "night ends soon",
+    )
 
 
 def _row(ended: Sequence[TrialView]) -> list[TrialView]:
@@ -61,4 +70,4 @@ def _row(ended: Sequence[TrialView]) -> list[TrialView]:
 
 
 def _words(seconds: float) -> str:
-    return f"{seconds / 60:.0f} min" if seconds >= 60 else f"{seconds:g} s"
+    return f"{seconds / 60:.0f} min" if seconds >= 60 else f"{seconds:.3g} s"

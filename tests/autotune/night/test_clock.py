@@ -72,6 +72,26 @@ def test_finals_are_due_when_only_they_fit(tmp_path: Path) -> None:
     assert not clock.finals_are_due([*_worked(4), interrupted(5, role="final")])
 
 
+@pytest.mark.parametrize(
+    ("history", "finals", "spare_s"),
+    [
+        pytest.param([], 0, 3600.0, id="nothing has worked yet"),
+        pytest.param(_worked(2), 0, 3000.0, id="one more trial"),
+        pytest.param(_worked(2), 4, 1200.0, id="the finals"),
+        pytest.param([*_worked(1), *(worked(n, role="final", seconds=600.0) for n in (1, 2, 3))], 4, 3000.0),
+        pytest.param(_worked(2), 9, 0.0, id="less than the finals need"),
+    ],
+)
+def test_what_a_pause_may_take(history: list[TrialView], finals: int, spare_s: float, tmp_path: Path) -> None:
+    spare = NightClock(_spec(tmp_path, "hours = 1", finals), 0.0).spare_s(history)
+    assert spare is not None
+    assert spare_s - 60 < spare <= spare_s
+
+
+def test_without_a_clock_a_pause_may_take_any_time(tmp_path: Path) -> None:
+    assert NightClock(_spec(tmp_path, "trials = 3"), 0.0).spare_s(_worked(1)) is None
+
+
 def test_time_is_summed_over_all_that_ran() -> None:
     history = [
         worked(0, seconds=10.0),

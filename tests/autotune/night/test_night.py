@@ -281,6 +281,18 @@ def test_a_sick_machine_is_left_alone_then_given_up_and_fit_again_in_the_next_ru
     assert healed.exit_code == 0
 
 
+def test_a_pause_ends_with_the_night(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    paused: list[float] = []
+    monkeypatch.setattr("autotune.night.session.BOX_WAITS_S", (3600.0,))
+    monkeypatch.setattr("autotune.night.loop.StopRequests.wait", lambda self, seconds: paused.append(seconds))
+    spec = write_study(tmp_path, text=STUDY.replace("trials = {trials}", "hours = 0.5"))
+    notes = Notes()
+    _night(spec, lambda settings, call: environment_failed(), notes)
+    assert len(paused) == 1
+    assert paused[0] <= 1800
+    assert any("because the night ends soon" in notice for notice in notes.notices)
+
+
 def test_stop_request_ends_the_pause_of_a_sick_machine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -46,3 +46,13 @@ def test_the_sentence_says_how_long(seconds: float, words: str) -> None:
     advice = advise([machine_failed(0), machine_failed(1)], [seconds])
     assert advice is not None
     assert f"left alone for {words} before" in advice.sentence
+
+
+def test_a_pause_is_no_longer_than_the_clock_can_spare() -> None:
+    sick = [machine_failed(number) for number in range(3)]
+    whole = advise(sick, _WAITS, 300.0)
+    cut = advise(sick, _WAITS, 130.0)
+    assert whole is not None
+    assert cut is not None
+    assert (whole.wait_s, cut.wait_s) == (300.0, 130.0)
+    assert "for 2 min and not for 5 min, because the night ends soon" in cut.sentence
