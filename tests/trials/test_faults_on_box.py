@@ -121,7 +121,7 @@ _HANGS = [
     _hang("init_distributed", Stage.INIT_DISTRIBUTED),
     _hang("load_weights", Stage.LOAD_WEIGHTS),
     _hang("kv_pool", Stage.KV_POOL),
-    _hang("graph_capture", Stage.KV_POOL),  # before its first line
+    _hang("graph_capture", Stage.GRAPH_CAPTURE),
     _hang("warm_up", Stage.WARM_UP),
     _hang("serving", Stage.WARM_UP),  # no token was made, whatever its log says
     _hang("serving", Stage.MEASURE, at_request=3),
@@ -130,7 +130,7 @@ _HANGS = [
     _hang("init_distributed", Stage.INIT_DISTRIBUTED, watchdog=True),
     _hang("load_weights", Stage.LOAD_WEIGHTS, watchdog=True),
     _hang("kv_pool", Stage.KV_POOL, watchdog=True),
-    _hang("graph_capture", Stage.KV_POOL, watchdog=True),
+    _hang("graph_capture", Stage.GRAPH_CAPTURE, watchdog=True),
     _hang("warm_up", Stage.WARM_UP, watchdog=True),
     _hang("serving", Stage.READY, watchdog=True),
 ]

@@ -194,11 +194,14 @@ class SchedulerBoot:
             self._console.log(words.small_pool(memory.kv_tokens, self._args.context_length))
 
     def _capture_graphs(self, memory: CardMemory) -> None:
-        self._meet("graph_capture")
-        self._check_tree()
         left = memory.after_pool
-        for name, rows, gib in capture_plan(self._args, memory):
+        captures = capture_plan(self._args, memory)
+        if not captures:
+            self._begin_capturing()
+        for place, (name, rows, gib) in enumerate(captures):
             self._console.log(capture_begin(self._version, name, rows, left))
+            if place == 0:
+                self._begin_capturing()
             seconds = self._pause(self._box.boot.graph_per_size * len(memory.sizes))
             if not memory.graphs_fit and (left < gib or name == "draft extend"):
                 raise self._capture_out_of_memory(left, gib)
@@ -210,6 +213,10 @@ class SchedulerBoot:
             self._console.log(
                 "Disable decode CUDA graph because cuda_graph_config resolved decode.backend='disabled'."
             )
+
+    def _begin_capturing(self) -> None:
+        self._meet("graph_capture")
+        self._check_tree()
 
     def _check_tree(self) -> None:
         speculation = self._args.speculation

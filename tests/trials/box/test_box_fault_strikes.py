@@ -26,7 +26,7 @@ STAGES = {
     "init_distributed": "Init parallel begin",
     "load_weights": "Load weight begin",
     "kv_pool": "Load weight end",
-    "graph_capture": "Memory pool end",
+    "graph_capture": "CUDA graph begin",
     "warm_up": "Uvicorn running",
 }
 
