@@ -240,7 +240,8 @@ def _levels(study: StudyView, _: Connection, request: PictureRequest) -> Figure:
 
 def _level_result(study: StudyView, level: int, main: int | None) -> LevelResult:
     verdict = study.verdict(level)
-    there = study.trials[study.places[main]].at(level) if main is not None else None
+    is_other = main is not None and main != verdict.best
+    there = study.trials[study.places[main]].at(level) if main is not None and is_other else None
     base = verdict.baseline_throughput
     return LevelResult(
         level=level,

@@ -72,7 +72,7 @@ def crash_map(
         if panel.chances is not None:
             data.append(_shade(panel.chances, suffix, is_first=place == 0))
         data += _marks(panel.points, across, up, suffix, shown)
-    layout["legend"] = {"orientation": "h", "y": -0.2, "yanchor": "top", "x": 0}
+    layout["legend"] = {"orientation": "h", "y": -0.22, "yanchor": "top", "x": 0}
     layout["height"] = 340 + 300 * (len(panels) - 1) if narrow else None
     return figure(
         "Crash map",

@@ -50,7 +50,11 @@ def gpus(moments: Sequence[float], cards: Mapping[int, CardCurve], *, simulated:
         )
     ]
     layout = {
-        "xaxis": axis(unit("s since the trial's start", simulated), anchor="y2" if has_power else "y"),
+        "xaxis": axis(
+            unit("seconds since the trial's start", simulated),
+            rangemode="tozero",
+            anchor="y2" if has_power else "y",
+        ),
         "yaxis": axis("memory, GiB", rangemode="tozero", domain=[0.48 if has_power else 0, 1]),
     }
     if has_power:
@@ -77,7 +81,7 @@ def _line(
 ) -> Trace:
     return {
         "type": "scatter",
-        "mode": "lines",
+        "mode": "lines" if len(moments) > 1 else "markers",
         "name": f"GPU {index}",
         "legendgroup": f"GPU {index}",
         "showlegend": axis_name == "y",

@@ -38,7 +38,7 @@ def importance(points: Sequence[Point], axes: Sequence[SettingAxis]) -> Figure:
         [_bars("speed", BLUE, "", rows, 1), _bars("booting", ORANGE, "/", rows, 2)],
         {
             "barmode": "group",
-            "xaxis": axis("variance explained", range=[0, 1], tickformat=".0%"),
+            "xaxis": axis("variance explained", range=[0, 1.04], tickformat=".0%"),
             "yaxis": {"automargin": True},
         },
         ["setting", "explains of speed", "explains of booting"],

@@ -10,7 +10,11 @@ from autotune.figures.marks import BLUE, GREY, ORANGE, Figure, Trace, axis, figu
 
 @dataclass(frozen=True)
 class LevelResult:
-    """What one level says; throughputs with their 95 % intervals, tok/s, None where there is none."""
+    """What one level says; throughputs with their 95 % intervals, tok/s, None where there is none.
+
+    Attributes:
+        main_winner_tok_s: Of the main level's winner, where another trial wins.
+    """
 
     level: int
     best: int | None
@@ -46,8 +50,8 @@ def levels(results: Sequence[LevelResult], main_level: int, *, simulated: bool) 
     ]
     return figure(
         "Winner per level",
-        "The fastest settings at each load level, beside what the main level's winner and the baseline reach"
-        " there. Intervals are 95 %.",
+        "The fastest settings at each load level, beside the baseline and, where another trial wins, what the"
+        " main level's winner reaches there. Intervals are 95 %.",
         [trace for trace in traces if any(value is not None for value in trace["y"])],
         {"barmode": "group", "xaxis": {"type": "category"}, "yaxis": axis(name, rangemode="tozero")},
         ["level", "winner", name, "from", "to", f"baseline, {name}", f"main winner there, {name}"],
@@ -89,8 +93,8 @@ def _bars(
         "error_y": {
             "type": "data",
             "symmetric": False,
-            "array": [ci[1] - value if ci and value is not None else 0 for value, ci in pairs],
-            "arrayminus": [value - ci[0] if ci and value is not None else 0 for value, ci in pairs],
+            "array": [ci[1] - value if ci and value is not None else None for value, ci in pairs],
+            "arrayminus": [value - ci[0] if ci and value is not None else None for value, ci in pairs],
             "thickness": 1,
         },
         "hovertemplate": f"{name}: %{{y:.1f}} tok/s<extra></extra>",

@@ -10,6 +10,8 @@ from statistics import median
 from autotune.figures.marks import BLUE, GREY, ORANGE, SKY, Figure, Trace, axis, figure
 
 _HOUR = 3600.0
+_NARROWEST = 1 / 500
+"""A stroke is drawn at least so wide, as a share of the night: about a pixel, else it would not be seen."""
 _ENDINGS = {
     "completed": ("worked", BLUE),
     "stopped": ("stopped early", SKY),
@@ -93,7 +95,7 @@ def boot_times(seconds: Mapping[str, Sequence[float]]) -> Figure:
             }
             for stage in reversed(stages)
         ],
-        {"xaxis": axis("s", rangemode="tozero"), "yaxis": {"automargin": True}},
+        {"xaxis": axis("seconds a boot", rangemode="tozero"), "yaxis": {"automargin": True}},
         ["stage", "boots", "median, s", "longest, s"],
         [
             (stage, len(seconds[stage]), round(median(seconds[stage]), 1), round(max(seconds[stage]), 1))
@@ -106,11 +108,13 @@ def _strokes(ending: str, stays: Sequence[Stay], lanes: Mapping[str, int], scale
     xs: list[float | None] = []
     ys: list[float | None] = []
     texts: list[str | None] = []
+    shortest = _NARROWEST * max((stay.start + stay.seconds for stay in stays), default=0.0)
     for stay in stays:
         if stay.ending != ending or stay.stage not in lanes:
             continue
         text = html.escape(f"trial {stay.trial}: {stay.stage.replace('_', ' ')}, {stay.seconds:.1f} s")
-        xs += [round(stay.start / scale, 4), round((stay.start + stay.seconds) / scale, 4), None]
+        end = stay.start + max(stay.seconds, shortest)
+        xs += [round(stay.start / scale, 4), round(end / scale, 4), None]
         ys += [lanes[stay.stage], lanes[stay.stage], None]
         texts += [text, text, None]
     name, colour = _ENDINGS[ending]
@@ -122,7 +126,7 @@ def _strokes(ending: str, stays: Sequence[Stay], lanes: Mapping[str, int], scale
         "y": ys,
         "text": texts,
         "hovertemplate": "%{text}<extra></extra>",
-        "line": {"color": colour, "width": 12},
+        "line": {"color": colour, "width": 12, "simplify": False},
     }
 
 

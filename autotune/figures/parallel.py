@@ -15,6 +15,8 @@ _SPEEDS = (GREY, SKY, BLUE, ORANGE, RED)
 _WIDEST_SPREAD = 0.5
 _LONGEST_LABEL = 18
 _FAILED = "failed"
+_AT_FULL_WIDTH, _THINNEST = 60, 0.3
+"""With more trials than this lines get thinner, down to that share of their width."""
 
 
 def parallel(points: Sequence[Point], axes: Sequence[SettingAxis], level: int, *, simulated: bool) -> Figure:
@@ -22,12 +24,13 @@ def parallel(points: Sequence[Point], axes: Sequence[SettingAxis], level: int, *
     worked = sorted((point for point in points if point.worked), key=lambda point: point.tok_s or 0.0)
     failed = [point for point in points if point.failure is not None]
     groups = _fifths(worked)
-    data = [_lines(_FAILED, GREY, 1.0, failed, axes)]
+    thin = max(_THINNEST, min(1.0, (_AT_FULL_WIDTH / max(1, len(worked))) ** 0.5))
+    data = [_lines(_FAILED, GREY, thin, failed, axes)]
     for place, group in enumerate(groups):
         speeds = [point.tok_s or 0.0 for point in group]
         name = f"{min(speeds):.0f} to {max(speeds):.0f}"
         rank = len(_SPEEDS) - len(groups) + place
-        data.append(_lines(name, _SPEEDS[rank], 1.2 + 0.35 * rank, group, axes))
+        data.append(_lines(name, _SPEEDS[rank], (1.2 + 0.35 * rank) * thin, group, axes))
     return figure(
         "All settings at once",
         "Every trial is a line across the settings; the thicker, the faster. Dotted lines failed. A setting"
@@ -44,7 +47,7 @@ def parallel(points: Sequence[Point], axes: Sequence[SettingAxis], level: int, *
             "yaxis": {"visible": False, "range": [-0.06, 1.06]},
             "annotations": [mark for place, one in enumerate(axes) for mark in _marks(place, one)],
             "legend": {
-                "title": {"text": throughput_unit(level, simulated)},
+                "title": {"text": throughput_unit(level, simulated), "side": "top", "font": {"size": 13}},
                 "orientation": "h",
                 "y": 1.04,
                 "yanchor": "bottom",

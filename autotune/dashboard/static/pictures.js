@@ -1,6 +1,7 @@
 // Pictures: drawn when they come into view, in the page's own colours; each with its table.
 
 const NARROW_PX = 560;
+const PAPER = { autosize: false, width: 660, height: 340 };
 const drawn = new Map();
 const stale = new Set();
 const visible = new Set();
@@ -30,9 +31,11 @@ function themed(layout, isPrinted) {
   const style = getComputedStyle(document.body);
   const line = isPrinted ? "#c8ccd0" : style.getPropertyValue("--line").trim();
   const text = isPrinted ? "#000" : style.color;
+  const ground = isPrinted ? "#fff" : style.getPropertyValue("--card").trim();
   const axis = { gridcolor: line, linecolor: line, zerolinecolor: line, automargin: true };
   const themedLayout = {
     ...layout,
+    template: { data: { bar: [{ error_y: { color: text } }] }, layout: { annotationdefaults: { bgcolor: ground } } },
     autosize: true,
     paper_bgcolor: "rgba(0,0,0,0)",
     plot_bgcolor: "rgba(0,0,0,0)",
@@ -40,7 +43,9 @@ function themed(layout, isPrinted) {
     margin: { l: 8, r: 12, t: 24, b: 8 },
   };
   for (const name of Object.keys(layout)) {
-    if (/^[xy]axis/.test(name)) themedLayout[name] = { ...axis, ...layout[name] };
+    if (/^[xy]axis/.test(name)) {
+      themedLayout[name] = { ...axis, ...layout[name], title: { font: { size: 13 }, standoff: 8, ...layout[name].title } };
+    }
   }
   return themedLayout;
 }
@@ -135,8 +140,13 @@ export function drawWhenSeen() {
   addEventListener("afterprint", () => recolour(false));
 }
 
+// Paper has its own colours and width, and the browser measures nothing again before it prints.
 function recolour(isPrinted) {
-  for (const [element, figure] of drawn) window.Plotly.react(element, figure.data, themed(figure.layout, isPrinted), { displayModeBar: false });
+  for (const [element, figure] of drawn) {
+    const layout = { ...themed(figure.layout, isPrinted), ...(isPrinted && PAPER) };
+    window.Plotly.react(element, figure.data, layout, { displayModeBar: false });
+    if (!isPrinted) window.Plotly.Plots.resize(element);
+  }
 }
 
 export function redrawStale() {

@@ -47,9 +47,19 @@ def test_a_trial_without_that_latency_is_left_out() -> None:
     assert figure["layout"]["xaxis"]["title"]["text"] == "ttft p95, ms (simulated)"
 
 
+def test_a_short_stay_in_a_long_night_is_still_a_stroke() -> None:
+    day = 86_400.0
+    figure = timeline(
+        [Stay(0, "measure", "completed", 0.0, day), Stay(1, "kv_pool", "failed", 0.0, 1.0)],
+        ["kv_pool", "measure"],
+    )
+    start, end, _ = trace(figure, "failed")["x"]
+    assert end - start >= 24 / 1000
+
+
 def test_levels_stand_beside_baseline_and_main_winner() -> None:
     results = [
-        LevelResult(1, 4, 90.0, (89.0, 91.0), 80.0, (79.0, 81.0), 90.0),
+        LevelResult(1, 4, 90.0, (89.0, 91.0), 80.0, (79.0, 81.0), None),
         LevelResult(8, 7, 400.0, None, None, None, 380.0),
     ]
     figure = levels(results, 1, simulated=False)
@@ -58,7 +68,7 @@ def test_levels_stand_beside_baseline_and_main_winner() -> None:
         "winner at 1 stream",
         "winner of the level",
     ]
-    assert trace(figure, "winner of the level")["error_y"]["array"] == [1.0, 0]
+    assert trace(figure, "winner of the level")["error_y"]["array"] == [1.0, None]
 
 
 def test_a_driver_that_tells_no_power_leaves_memory_alone() -> None:
