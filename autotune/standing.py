@@ -56,7 +56,7 @@ class Standing:
         if not self.boots_saved:
             return None
         boots = "1 boot" if self.boots_saved == 1 else f"{self.boots_saved} boots"
-        return f"{boots} by the memory pre-flight: what looked best there was proven to lack memory"
+        return f"{boots} by the memory pre-flight: settings that looked best, but are proven to lack memory"
 
     @property
     def goes_on(self) -> bool:

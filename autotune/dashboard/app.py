@@ -10,9 +10,12 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
-from fastapi import FastAPI, HTTPException, Request, Response
+from fastapi import FastAPI, Request, Response
+from fastapi.exception_handlers import request_validation_exception_handler
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse
 from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
 from starlette.staticfiles import StaticFiles
 
 from autotune.dashboard.access import Door, new_token
@@ -54,6 +57,7 @@ def create_app(target: Path, door: Door | None = None) -> FastAPI:
     app.mount("/static", StaticFiles(directory=HERE / "static"), name="static")
     for kind in (HTTPException, StudyFileError, NoSuchStudyError):
         app.add_exception_handler(kind, _explain)
+    app.add_exception_handler(RequestValidationError, _explain_address)
     app.add_middleware(Gate, door=door)
     return app
 
@@ -76,9 +80,22 @@ def _explain(request: Request, error: Exception) -> Response:
     """One sentence, as JSON for programs and as a page for people."""
     status = _status(error)
     sentence = str(error.detail) if isinstance(error, HTTPException) else str(error)
+    if sentence == "Not Found":
+        sentence = f"there is nothing at {request.url.path}"
     if request.url.path.startswith("/api/"):
         return JSONResponse({"detail": sentence}, status_code=status)
     return render(request, "error.html", {"sentence": sentence, "status": status}, status)
+
+
+async def _explain_address(request: Request, error: Exception) -> Response:
+    """What is wrong with an address: for programs as FastAPI tells it, for people in one sentence."""
+    assert isinstance(error, RequestValidationError)
+    if request.url.path.startswith("/api/"):
+        return await request_validation_exception_handler(request, error)
+    first = error.errors()[0]
+    wanted = first["msg"].split(",")[0].replace("Input should", "it should")
+    sentence = f"in the address {first['loc'][-1]} is {first['input']!r}; {wanted}"
+    return render(request, "error.html", {"sentence": sentence, "status": 400}, 400)
 
 
 def _status(error: Exception) -> int:

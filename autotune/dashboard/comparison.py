@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 from autotune.dashboard.wording import (
     NOTHING,
     STATE_LABELS,
+    about,
     duration,
     number,
     setting,
@@ -31,7 +32,8 @@ class ComparedRow:
 
     @property
     def differs(self) -> bool:
-        return len(set(self.values)) > 1
+        """Whether two of them have it, and not the same."""
+        return len(set(self.values) - {NOTHING}) > 1
 
 
 @dataclass(frozen=True)
@@ -57,9 +59,13 @@ def compared_trials(trials: Sequence[_Trial]) -> list[ComparedTable]:
 def compared_studies(studies: Sequence[Mapping[str, Any]]) -> list[ComparedRow]:
     """What stands in the list of studies, side by side."""
     rows = [ComparedRow(name, tuple(read(study) for study in studies)) for name, read in _STUDY.items()]
-    settings = [study["best"]["settings"] or {} for study in studies]
-    names = dict.fromkeys(name for one in settings for name in one)
-    return [*rows, *(ComparedRow(name, tuple(setting(one.get(name)) for one in settings)) for name in names)]
+    settings = [study["best"]["settings"] for study in studies]
+    names = dict.fromkeys(name for one in settings for name in one or {})
+    return [*rows, *(ComparedRow(name, tuple(_of_best(one, name) for one in settings)) for name in names)]
+
+
+def _of_best(settings: Mapping[str, Any] | None, name: str) -> str:
+    return NOTHING if settings is None else setting(settings.get(name))
 
 
 def _table(title: str, trials: Sequence[_Trial], readers: Mapping[str, _Reader]) -> ComparedTable:
@@ -157,7 +163,10 @@ _STUDY: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "failed": lambda study: number(
         study["trials"]["settings_failed"] + study["trials"]["environment_failed"]
     ),
-    "time left": lambda study: duration(study["plan"]["seconds_left"]),
+    "boots saved": lambda study: number(study["plan"]["boots_saved"]),
+    "time left": lambda study: (
+        NOTHING if study["plan"]["seconds_left"] is None else about(study["plan"]["seconds_left"])
+    ),
 }
 
 

@@ -23,6 +23,8 @@ _templates.env.filters.update(
     number=wording.number,
     throughput=wording.throughput,
     duration=wording.duration,
+    about=wording.about,
+    sentence=wording.sentence,
     moment=wording.moment,
     setting=wording.setting,
     times=wording.times,

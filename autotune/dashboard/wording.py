@@ -52,6 +52,20 @@ def duration(seconds: float | None) -> str:
     return f"{whole // _HOUR} h {whole % _HOUR // _MINUTE:02} min"
 
 
+def about(seconds: float) -> str:
+    """A length of time that was only estimated."""
+    if seconds < _MINUTE:
+        return "less than a minute"
+    return f"about {duration(seconds)}" if seconds >= _HOUR else f"about {round(seconds / _MINUTE)} min"
+
+
+def sentence(text: str) -> str:
+    """Words as a sentence of their own: a capital, unless they begin with a name, and a full stop."""
+    first = text.split(" ", 1)[0]
+    start = f"{text[:1].upper()}{text[1:]}" if first.isalpha() else text
+    return start if start.endswith(".") else f"{start}."
+
+
 def moment(text: str | None) -> str:
     """A moment in UTC; the page's script turns it into the reader's own time."""
     return f"{datetime.fromisoformat(text):%Y-%m-%d %H:%M} UTC" if text else NOTHING

@@ -16,6 +16,7 @@ def test_trials_stand_side_by_side_and_differences_are_marked(page: TestClient) 
     }
     assert rows["cuda_graph_max_bs"] == "changed"
     assert rows["outcome"] == "changed"
+    assert rows["first token p50 / p95"] == "", "a crash that measured nothing is no difference"
     assert "91.0 tok/s (90.1 to 91.9)" in text
     assert "Measured with 8 streams (simulated)" in text
 

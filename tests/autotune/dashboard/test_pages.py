@@ -108,6 +108,24 @@ def test_a_dead_runners_trial_is_not_called_running(night: Night, own_page: Test
     assert "Nothing is running" in text
 
 
+@pytest.mark.parametrize(
+    ("path", "status", "said"),
+    [
+        ("/studies/NoSuch", 404, "There is no study &#39;NoSuch&#39; here."),
+        ("/studies/sample/trials/999", 404, "The study has no trial 999."),
+        ("/nowhere", 404, "There is nothing at /nowhere."),
+        ("/studies/sample?page=x", 400, "In the address page is &#39;x&#39;; it should be a valid integer."),
+        ("/studies/sample/compare?" + "&".join(f"trial={n}" for n in range(9)), 400, "8 trials at most"),
+    ],
+)
+def test_what_cannot_be_shown_is_a_page_with_a_sentence(
+    page: TestClient, path: str, status: int, said: str
+) -> None:
+    answer = page.get(path)
+    assert (answer.status_code, answer.headers["content-type"]) == (status, "text/html; charset=utf-8")
+    assert said in answer.text
+
+
 def test_the_log_is_paged(page: TestClient) -> None:
     newest = page.get("/studies/sample/trials/13").text
     assert "line 9999 of the log" in newest

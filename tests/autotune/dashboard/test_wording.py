@@ -36,6 +36,26 @@ def test_durations_use_two_units(seconds: float | None, text: str) -> None:
     assert wording.duration(seconds) == text
 
 
+@pytest.mark.parametrize(
+    "seconds, text",
+    [(0.0, "less than a minute"), (754.0, "about 13 min"), (6_060, "about 1 h 41 min")],
+)
+def test_what_is_left_is_an_estimate(seconds: float, text: str) -> None:
+    assert wording.about(seconds) == text
+
+
+@pytest.mark.parametrize(
+    "text, told",
+    [
+        ("run by process 7 on Box2", "Run by process 7 on Box2."),
+        ("study.db: gone.", "study.db: gone."),
+        ("8 trials at most", "8 trials at most."),
+    ],
+)
+def test_words_become_a_sentence_and_keep_their_names(text: str, told: str) -> None:
+    assert wording.sentence(text) == told
+
+
 def test_a_throughput_is_never_without_its_interval() -> None:
     assert wording.throughput(89.5, (88.6, 90.4)) == "89.5 tok/s (88.6 to 90.4)"
     assert wording.throughput(89.5) == "89.5 tok/s (interval unknown)"
