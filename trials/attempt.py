@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from trials.host import OomKills, full_disk
 from trials.judging import Evidence, judge
 from trials.launch import Launch, boot_mark, prepare
 from trials.left_behind import gpu_holdings, memory_levels
+from trials.log_guard import LogGuard
 from trials.measure_errors import Hopeless, MeasureError, StopRequested
 from trials.outcome import (
     AnyOutcome,
@@ -117,19 +118,22 @@ class Attempt:
         # Imagined cards do not care how busy the host is; a container's processes are not seen to be ours.
         with_host = not self.plan.server.simulated and launch.container is None
         watch = DisturbanceWatch(self.probe, server, before.strangers, with_host=with_host)
+        guard = LogGuard(launch.log_path, self.stop)
         serving = Serving(
-            self.settings, self.plan, self.catalogue, launch, self.recorder, self.timeline, self.stop, watch
+            self.settings, self.plan, self.catalogue, launch, self.recorder, self.timeline, guard, watch
         )
         ending: Ending | None = None
         sampler = GpuSampler(self.probe, partial(self._sampled, watch))
         try:
             with sampler:
                 serving.served.command = self._announce(server, launch)
-                ending = self._serve(serving, server)
+                ending = self._serve(serving, server, guard)
         finally:
             stage, code = self.timeline.stage, server.poll()
             self.timeline.enter(Stage.STOP)
             policy = stop_policy(self.plan.server)
+            if guard.ending is not None:
+                policy = replace(policy, grace_s=0.0)
             proof = server.stop(self.probe, before.idle_mib, policy=policy, hurry=self.hurry)
         facts = self._facts(before, sampler, watch)
         return self._outcome(
@@ -145,10 +149,12 @@ class Attempt:
         self.recorder.boot_started(self.boot, argv, env, server.pid)
         return CommandRecord(argv=argv, env=env)
 
-    def _serve(self, serving: Serving, server: ServerProcess) -> Ending | None:
+    def _serve(self, serving: Serving, server: ServerProcess, guard: LogGuard) -> Ending | None:
         try:
             serving.run(server)
-        except (EndOfLife, Hopeless, StopRequested) as ending:
+        except (Asked, StopRequested) as ending:
+            return ending if self.stop.is_set() else guard.ending
+        except (EndOfLife, Hopeless) as ending:
             return ending
         except MeasureError as error:
             return Died() if self._dies_soon(server) else error

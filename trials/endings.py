@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from trials.outcome import Stage
+from trials.outcome import FailureKind, Stage
 
 
 class EndOfLife(Exception):  # noqa: N818 - an ending, not always an error
@@ -38,6 +38,15 @@ class GpuLost(EndOfLife):
     def __init__(self, faults: Sequence[str]) -> None:
         super().__init__("; ".join(faults))
         self.faults = tuple(faults)
+
+
+class Overflowed(EndOfLife):
+    """The disk would soon have been full."""
+
+    def __init__(self, kind: FailureKind, sentence: str) -> None:
+        super().__init__(sentence)
+        self.kind = kind
+        self.sentence = sentence
 
 
 class Asked(EndOfLife):

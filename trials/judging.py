@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from trials.endings import Died, EndOfLife, GpuLost, Hung, WrongOutput
+from trials.endings import Died, EndOfLife, GpuLost, Hung, Overflowed, WrongOutput
 from trials.failures import MachineFacts, diagnose_file, side_of
 from trials.host import full_disk
 from trials.measure_errors import MeasureError
@@ -53,6 +53,12 @@ def _name(ending: EndOfLife | MeasureError, evidence: Evidence) -> Failure:
             facts = replace(evidence.facts, killed_by_us="hang")
             found = _from_log(replace(evidence, stage=stage, facts=facts))
             return found if found and found.evidence else _failure(FailureKind.HANG, stage, sentence)
+        case Overflowed(kind=FailureKind.UNKNOWN, sentence=sentence):
+            found = _from_log(evidence)
+            known = found is not None and found.kind is not FailureKind.UNKNOWN
+            return found if found and known else _failure(FailureKind.UNKNOWN, evidence.stage, sentence)
+        case Overflowed(kind=kind, sentence=sentence):
+            return _failure(kind, evidence.stage, sentence)
         case MeasureError(kind=kind, summary=summary, evidence=said):
             found = _from_log(evidence)
             if found is not None and (kind is None or found.kind is not FailureKind.UNKNOWN):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 _CHUNK = 1 << 18
+_MOST_AT_ONCE = 64 << 20
+"""What takes seconds to read: a flood must not keep its reader from everything else."""
 _CUT = " …"
 
 
@@ -28,7 +31,10 @@ class LogTail:
         return self._offset
 
     def lines(self) -> Iterator[str]:
-        """Complete lines since the last call, each cut at ``max_line`` bytes; none while there is no file."""
+        """Complete lines since the last call, each cut at ``max_line`` bytes; none while there is no file.
+
+        What is written meanwhile, or is too much, is left for the next call.
+        """
         for chunk in self._new_bytes():
             # A bar that is redrawn as \r\n at a chunk's border gives an empty line, which hurts nobody.
             *complete, rest = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
@@ -51,10 +57,12 @@ class LogTail:
         except FileNotFoundError:
             return
         with file:
-            if self._path.stat().st_size < self._offset:
+            size = os.fstat(file.fileno()).st_size
+            if size < self._offset:
                 self._offset, self._part = 0, b""
             file.seek(self._offset)
-            while chunk := file.read(_CHUNK):
+            end = min(size, self._offset + _MOST_AT_ONCE)
+            while chunk := file.read(min(_CHUNK, end - self._offset)):
                 self._offset += len(chunk)
                 yield chunk
 

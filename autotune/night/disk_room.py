@@ -16,8 +16,8 @@ from autotune.trial_view import TrialView
 
 TIGHT_MIB = 1024
 """Free space below which logs are given up: a sick server writes hundreds of MiB until it is stopped."""
-LEAST_MIB = 64
-"""Free space without which no trial is started."""
+LEAST_MIB = 256
+"""Free space without which no trial is started; ``trials.log_guard`` ends a running one at half of it."""
 _log = logging.getLogger(__name__)
 
 

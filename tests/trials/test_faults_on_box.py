@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.trials.trial_runs import KIMI, Record, run_on_box, trial_plan
-from trials import boot, run_trial, stopping
+from trials import boot, log_guard, run_trial, stopping
 from trials.box.device_files import DeviceFiles
 from trials.box.faults import FAULTS_VARIABLE
 from trials.box.probe import BoxProbe
@@ -298,6 +298,17 @@ _SURVIVED = [
 @pytest.mark.parametrize("fault", _SURVIVED)
 def test_survived_without_a_trace(fault: Mapping[str, Any], tmp_path: Path) -> None:
     assert isinstance(_run(_PLAIN, _plan(tmp_path, fault)), Completed)
+
+
+@pytest.mark.parametrize(("stage", "seen_at"), [("kv_pool", None), ("serving", Stage.MEASURE)])
+def test_flood_that_would_fill_the_disk_is_ended(
+    stage: str, seen_at: Stage | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_guard, "MOST_LOG_MIB", 8)
+    monkeypatch.setattr(log_guard, "_LOOKS_EVERY_S", 0.0)
+    fault = {"kind": "log_flood", "stage": stage, "mib": 128, "at_request": 3}
+    outcome = _run(_PLAIN, _plan(tmp_path, fault))
+    _assert_fails(outcome, Expected(FailureKind.UNKNOWN, seen_at, summary="MiB of log"))
 
 
 def test_accept_length_of_one_is_a_warning(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from trials import judging
 from trials.boot_log.wording import STOPS_SERVER
-from trials.endings import Asked, Died, EndOfLife, GpuLost, Hung, WrongOutput
+from trials.endings import Asked, Died, EndOfLife, GpuLost, Hung, Overflowed, WrongOutput
 from trials.failures import MachineFacts, hardware_faults
 from trials.judging import Evidence, judge
 from trials.measure_errors import MeasureError
@@ -148,6 +148,20 @@ def test_full_disk_does_not_hide_a_known_failure(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(judging, "full_disk", lambda folder: "full")
     failure = judge(Died(), _evidence(tmp_path, _READY + _OUT_OF_MEMORY, stage=Stage.MEASURE, code=-9))
     assert failure.kind is FailureKind.OOM_RUNTIME
+
+
+def test_a_flood_is_named_by_its_cause_where_the_log_says_one(tmp_path: Path) -> None:
+    flood = Overflowed(FailureKind.UNKNOWN, "the server wrote 600 MiB of log")
+    unknown = judge(flood, _evidence(tmp_path, _READY, stage=Stage.MEASURE))
+    assert (unknown.kind, unknown.summary) == (FailureKind.UNKNOWN, flood.sentence)
+    known = judge(flood, _evidence(tmp_path, _READY + _OUT_OF_MEMORY, stage=Stage.MEASURE))
+    assert known.kind is FailureKind.OOM_RUNTIME
+
+
+def test_a_disk_that_fills_up_is_the_environments(tmp_path: Path) -> None:
+    ending = Overflowed(FailureKind.ENVIRONMENT, "the disk is nearly full")
+    failure = judge(ending, _evidence(tmp_path, _READY + _OUT_OF_MEMORY, stage=Stage.MEASURE))
+    assert (failure.kind, failure.summary) == (FailureKind.ENVIRONMENT, "the disk is nearly full")
 
 
 def test_request_to_stop_is_no_failure(tmp_path: Path) -> None:

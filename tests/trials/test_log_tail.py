@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from trials import log_tail
 from trials.log_tail import LogTail
 
 
@@ -94,3 +95,20 @@ def test_many_chunks_lose_no_line(log: Path) -> None:
     lines = list(LogTail(log).lines())
     assert len(lines) == 100_000
     assert lines[::33_333] == ["line 0", "line 33333", "line 66666", "line 99999"]
+
+
+def test_a_flood_is_read_in_parts(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_tail, "_MOST_AT_ONCE", 10)
+    tail = LogTail(log)
+    append(log, b"abcd\n" * 5)
+    assert [len(list(tail.lines())) for _ in range(4)] == [2, 2, 1, 0]
+
+
+def test_what_is_written_while_it_is_read_comes_next(log: Path) -> None:
+    tail = LogTail(log)
+    append(log, b"first\n")
+    lines = tail.lines()
+    assert next(lines) == "first"
+    append(log, b"second\n")
+    assert list(lines) == []
+    assert list(tail.lines()) == ["second"]
