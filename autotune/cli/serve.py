@@ -10,11 +10,14 @@ from typing import Annotated
 import typer
 
 from autotune.cli.commands import NOTHING_FOUND
-from autotune.cli.options import StudiesOption, StudyArgument, study_file
+from autotune.cli.options import StudiesOption, study_file
 from autotune.cli.output import say_error
 from autotune.spec import DashboardSection
 from db.studies import studies_folder
 
+ServedArgument = Annotated[
+    str | None, typer.Argument(metavar="[STUDY]", help="A study's name, folder or study.db; left out: all.")
+]
 HostOption = Annotated[str, typer.Option("--host", help="Address to listen on.")]
 PortOption = Annotated[int, typer.Option("--port", help="Port, or the next free one.", min=0, max=65535)]
 
@@ -22,7 +25,7 @@ _DEFAULT = DashboardSection()
 
 
 def serve(
-    study: StudyArgument = None,
+    study: ServedArgument = None,
     host: HostOption = _DEFAULT.host,
     port: PortOption = _DEFAULT.port,
     studies: StudiesOption = None,

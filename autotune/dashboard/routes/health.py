@@ -17,6 +17,7 @@ _METRICS = {
     "autotune_study_readable": "1 if the study's file can be read.",
     "autotune_study_running": "1 while a runner lives.",
     "autotune_study_boots": "Server starts so far.",
+    "autotune_study_boots_saved": "Server starts that the memory pre-flight made needless.",
     "autotune_study_trials": "Trials by outcome.",
     "autotune_study_best_tok_per_second": "Decode throughput of the best settings at the main level.",
     "autotune_study_speed_up_ratio": "Best over baseline.",
@@ -50,6 +51,7 @@ def _samples(summary: dict[str, Any]) -> Iterator[tuple[str, dict[str, str], flo
     labels["simulated"] = str(summary["simulated"]).lower()
     yield "autotune_study_running", labels, float(summary["state"] == "running")
     yield "autotune_study_boots", labels, summary["plan"]["boots"]
+    yield "autotune_study_boots_saved", labels, summary["plan"]["boots_saved"]
     for outcome, count in summary["trials"].items():
         if outcome != "total":
             yield "autotune_study_trials", {**labels, "outcome": outcome}, count
