@@ -22,8 +22,8 @@ _BOOTING = (
     Stage.GRAPH_CAPTURE,
     Stage.WARM_UP,
 )
-"""Only of these does a stage's length bound its silence. A ready server is waited for per token or answer, which
-no stage shows, and for at most 3 minutes as it is (``trials.silence``, ``trials.load.Patience``)."""
+"""Only of these does a stage's length bound its silence. A ready server is waited for per token or answer,
+which no stage shows, and for at most 3 minutes as it is (``trials.silence``, ``trials.load.Patience``)."""
 
 
 def stage_timeouts(boots: Iterable[Sequence[tuple[Stage, float]]], *, simulated: bool) -> dict[str, float]:
