@@ -75,6 +75,7 @@ def _start_in_a_session_that_hangs_up(study: BoxStudy) -> str:
     """As a login shell that ends and tells all its processes so."""
     program = (
         "import os, signal, subprocess, sys\n"
+        "signal.signal(signal.SIGHUP, signal.SIG_DFL)\n"  # whoever runs the tests may ignore it
         "subprocess.run([sys.executable, '-m', 'autotune', 'start', 'study.toml'], check=True)\n"
         "os.killpg(0, signal.SIGHUP)\n"
     )

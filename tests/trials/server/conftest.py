@@ -118,7 +118,7 @@ class Launch:
         return stop_marked(prefix, self._probe, {0: IDLE_MIB} if idle is None else idle, policy=policy)
 
     def wait_until_it_says(self, text: str) -> None:
-        self.wait_for(lambda: text in self.log.read_text())
+        self.wait_for(lambda: text in self.log.read_text().partition("\n")[2])  # the first line is ours
 
     def exit_code(self, server: ServerProcess) -> int | None:
         self.wait_for(lambda: server.poll() is not None)
