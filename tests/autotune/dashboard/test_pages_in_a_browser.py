@@ -14,6 +14,9 @@ from playwright.sync_api import Browser, Page, expect
 
 from autotune import dashboard
 from autotune.dashboard.access import TOKEN_VARIABLE
+from autotune.report import as_html, read_report
+from autotune.study_view import read_study
+from db.engine import open_reader
 from tests.autotune.dashboard.sample_study import make_sample
 from tests.browser import (
     SCHEMES,
@@ -34,6 +37,7 @@ TOKEN = "the-token-of-this-test"
 PAGES = {
     "studies": "/",
     "study": "/studies/sample",
+    "study-that-has-only-begun": "/studies/young",
     "study-level-8": "/studies/sample?level=8&outcome=settings_failed",
     "worked": "/studies/sample/trials/12",
     "crashed": "/studies/sample/trials/2",
@@ -88,6 +92,43 @@ def test_a_page_fits_is_drawn_and_can_be_used_by_everyone(
         assert_fits(page)
         screenshot(page, f"{name}-{size}-{scheme}")
         assert_accessible(page)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("path", ["/studies/nosuch", "/nowhere", "/studies/sample?page=x"])
+def test_an_error_is_a_page_for_everyone(browser: Browser, home: str, path: str, size: str) -> None:
+    with reader(browser, size, expected="Failed to load resource") as page:
+        page.goto(home + path)
+        expect(page.get_by_role("link", name="All studies")).to_be_visible()
+        assert_fits(page)
+        assert_accessible(page)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_report_can_be_read_by_everyone(
+    browser: Browser, live_sample: Night, tmp_path: Path, size: str
+) -> None:
+    with open_reader(live_sample.path) as study, study.connect() as connection:
+        report = read_report(connection, read_study(connection), pictures=True)
+    file = tmp_path / "report.html"
+    file.write_text(as_html(report), encoding="utf-8")
+    with reader(browser, size) as page:
+        page.goto(file.as_uri())
+        page.locator("svg.main-svg").first.wait_for()
+        assert_fits(page)
+        screenshot(page, f"report-{size}-light")
+        assert_accessible(page)
+
+
+def test_paper_gets_pictures_that_fit_it(browser: Browser, home: str) -> None:
+    widest = "Math.max(...[...document.querySelectorAll('svg.main-svg')].map(one => one.clientWidth))"
+    with reader(browser, "desk", "dark") as page:
+        _enter(page, home, "/studies/sample")
+        see_all(page)
+        page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        page.wait_for_function(f"{widest} <= 660")
+        page.evaluate("dispatchEvent(new Event('afterprint'))")
+        page.wait_for_function(f"{widest} > 1000")
 
 
 @pytest.mark.parametrize("width", [390, 1024, 2560])
