@@ -44,6 +44,7 @@ def test_boots_saved_and_boots_known_from_elsewhere_are_told(page: TestClient) -
     assert other["sentence"] == "other-machine.log: 2 boots (1 worked, 1 failed), taken as a weaker prior"
     text = page.get("/studies/sample").text
     assert RULED_OUT["proof"] in text
+    assert RULED_OUT["proof"] in page.get("/studies/sample/trials/13").text
     assert all(source["sentence"] in text for source in study["imports"])
 
 
