@@ -97,6 +97,15 @@ def contestants() -> Mapping[str, Contestant]:
     }
     if importlib.util.find_spec("torch") is not None:
         found["gp-penalised"] = Contestant(
-            lambda _, seed: optuna.samplers.GPSampler(seed=seed), crash_value=0.0
+            lambda _, seed: optuna.samplers.GPSampler(seed=seed, warn_independent_sampling=False),
+            crash_value=0.0,
         )
+    if importlib.util.find_spec("smac") is not None:
+        found["smac3"] = Contestant(_smac)
     return found
+
+
+def _smac(box: AnalyticBox, seed: int) -> BaseSampler:
+    from tests.bench.smac_sampler import SmacSampler  # needs the packages smac and ConfigSpace
+
+    return SmacSampler(SearchSpace.from_dict(box.table), seed)
