@@ -1,7 +1,7 @@
 """SMAC3 (Lindauer et al. 2022) behind Optuna's sampler interface, as its facade for costly functions.
 
-Settings that do not count are part of its space all the same, as they are for Optuna's joint samplers. A crash
-is told as SMAC's own kind of crash.
+Settings that do not count are part of its space all the same, as they are for Optuna's joint samplers. A
+crash is told as SMAC's own kind of crash.
 """
 
 from __future__ import annotations
