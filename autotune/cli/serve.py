@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -34,12 +35,14 @@ def serve(
     target = _target(study, studies)
     command = [sys.executable, "-m", "autotune.dashboard", str(target), "--host", host, "--port", str(port)]
     page = subprocess.Popen(command)
+    # Whoever ends this process, as a container's engine does, means the page.
+    signal.signal(signal.SIGTERM, lambda number, frame: page.terminate())
     try:
         code = page.wait()
     except KeyboardInterrupt:
         page.wait()  # the terminal has sent Ctrl-C to it as well
         return
-    raise typer.Exit(code)
+    raise typer.Exit(0 if code == -signal.SIGTERM else code)
 
 
 def _target(study: str | None, studies: Path | None) -> Path:

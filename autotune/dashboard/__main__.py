@@ -40,7 +40,8 @@ def main(arguments: list[str] | None = None) -> int:
     home = address(listener, options.host)
     print(home, flush=True)
     if given is None:
-        print(f"to steer as well as to read: {home}?token={door.token}", flush=True)
+        use = "to steer as well as to read" if door.reading_is_free else "only this link opens it"
+        print(f"{use}: {home}?token={door.token}", flush=True)
     config = uvicorn.Config(
         create_app(options.target, door),
         log_level="warning",
