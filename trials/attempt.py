@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -129,11 +129,9 @@ class Attempt:
                 serving.served.command = self._announce(server, launch)
                 ending = self._serve(serving, server, guard)
         finally:
-            stage, code = self.timeline.stage, server.poll()
+            stage, code = self.timeline.stage, None if guard.ending else server.poll()
             self.timeline.enter(Stage.STOP)
             policy = stop_policy(self.plan.server)
-            if guard.ending is not None:
-                policy = replace(policy, grace_s=0.0)
             proof = server.stop(self.probe, before.idle_mib, policy=policy, hurry=self.hurry)
         facts = self._facts(before, sampler, watch)
         return self._outcome(
@@ -153,7 +151,10 @@ class Attempt:
         try:
             serving.run(server)
         except (Asked, StopRequested) as ending:
-            return ending if self.stop.is_set() else guard.ending
+            if self.stop.is_set() or guard.ending is None:
+                return ending
+            server.kill()
+            return guard.ending
         except (EndOfLife, Hopeless) as ending:
             return ending
         except MeasureError as error:

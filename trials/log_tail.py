@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 _CHUNK = 1 << 18
-_MOST_AT_ONCE = 64 << 20
-"""What takes seconds to read: a flood must not keep its reader from everything else."""
+_MOST_AT_ONCE = 8 << 20
+"""What takes a second to read on a slow machine: a flood must not keep its reader from anything else."""
 _CUT = " …"
 
 

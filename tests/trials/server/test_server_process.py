@@ -163,3 +163,15 @@ def test_log_of_a_server_that_ended_by_itself_says_nothing_of_the_kind(launch: A
     launch.exit_code(server)
     launch.stop(server)
     assert STOPS_SERVER not in launch.log.read_text()
+
+
+def test_kill_spares_no_grace_and_leaves_the_proof_to_the_stop(launch: Any) -> None:
+    server = launch(
+        "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('deaf', flush=True);"
+        + SLEEP
+    )
+    launch.wait_until_it_says("deaf")
+    server.kill()
+    assert launch.exit_code(server) == -9
+    assert STOPS_SERVER in launch.log.read_text(), "its end must not be taken for its own"
+    assert launch.stop(server).proven
