@@ -17,6 +17,7 @@ from autotune.cli.main import app
 from autotune.export import FORMATS
 from autotune.export._base import Reached
 from tests.autotune.export.test_export_formats import EXPORTED
+from tests.trials import own_place
 from tests.trials.box.conftest import KIMI
 from trials.outcome import BootReport
 from trials.process_table import snapshot
@@ -57,9 +58,12 @@ def test_match_difference_and_failure(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_server_of_a_killed_verify_is_stopped_by_the_next(tmp_path: Path) -> None:
+def test_the_server_of_a_killed_verify_is_stopped_by_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     passport = write_passport(tmp_path / "p.json", 82.0)
-    words = [sys.executable, "-m", "autotune", "verify", str(passport), "--studies", str(tmp_path)]
+    program = f"{own_place.settle(monkeypatch, tmp_path)}\nfrom autotune.cli.main import main; main()"
+    words = [sys.executable, "-c", program, "verify", str(passport), "--studies", str(tmp_path)]
     killed = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
     assert killed.stdout is not None
     server = next(int(line.split()[-1]) for line in killed.stdout if line.startswith("boot 1: process "))

@@ -22,6 +22,7 @@ from autotune.spec import StudySpec
 from autotune.trial_view import view
 from db.engine import open_storage
 from tests.autotune.night.nights import Answer, Notes, StandIn, completed, settings_failed, write_study
+from tests.trials import own_place
 from trials.outcome import AnyOutcome, FailureKind
 from trials.process_table import look_up
 from trials.settings import Settings
@@ -235,8 +236,11 @@ def test_a_suspect_whose_canary_died_is_not_counted_as_a_death(tmp_path: Path) -
     assert repeat.user_attrs["replicate_of"] == suspect.number
 
 
-def test_a_night_first_stops_what_another_killed_command_left(tmp_path: Path) -> None:
-    words = [sys.executable, "-c", _DIES_AT_ONCE, str(tmp_path / "server.log")]
+def test_a_night_first_stops_what_another_killed_command_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = f"{own_place.settle(monkeypatch, tmp_path)}\n{_DIES_AT_ONCE}"
+    words = [sys.executable, "-c", program, str(tmp_path / "server.log")]
     server = int(subprocess.run(words, capture_output=True, text=True, check=False).stdout)
     assert look_up(server) is not None
     result, notices = _night(write_study(tmp_path, trials=2), _well)

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.trials import own_place
 from trials.abandoned import stop_abandoned
 from trials.boot_log.wording import STOPS_SERVER
 from trials.gpus import GpuProbeError
@@ -24,6 +25,7 @@ pytestmark = pytest.mark.slow
 
 SLEEP = "import time; time.sleep(60)"
 RUNNER = """
+{settle}
 import os, sys, time
 from pathlib import Path
 from trials.command import Command
@@ -101,9 +103,10 @@ def test_nothing_to_stop_is_proven_at_once(launch: Any) -> None:
 
 
 @pytest.fixture
-def runner(launch: Any) -> Any:
+def runner(launch: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Another process that has started a server and lives; and the pid of the server."""
-    program = RUNNER.format(program=SLEEP, log=str(launch.log), mark=launch.mark)
+    settle = own_place.settle(monkeypatch, launch.folder)
+    program = RUNNER.format(settle=settle, program=SLEEP, log=str(launch.log), mark=launch.mark)
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         yield process, int(process.stdout.readline())
