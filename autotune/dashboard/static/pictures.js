@@ -63,9 +63,9 @@ async function draw(element) {
     const isFirst = !drawn.has(element);
     if (isFirst) element.textContent = "";
     drawn.set(element, figure);
+    describe(element, figure);
     await Plotly.react(element, figure.data, themed(figure.layout), { displayModeBar: false, responsive: false });
     if (isFirst) openTrialOnClick(element);
-    describe(element, figure);
     resizes.observe(element);
   } catch (error) {
     if (drawn.has(element) && error.message !== "nothing to draw yet") return;
