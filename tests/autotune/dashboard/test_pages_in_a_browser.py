@@ -120,6 +120,16 @@ def test_the_report_can_be_read_by_everyone(
         assert_accessible(page)
 
 
+@pytest.mark.parametrize("size", SIZES)
+def test_trials_are_chosen_for_a_comparison(browser: Browser, home: str, size: str) -> None:
+    with reader(browser, size) as page:
+        _enter(page, home, "/studies/sample")
+        for number in (0, 12):
+            page.get_by_label(f"compare trial {number}", exact=True).click()
+        page.get_by_role("button", name="Compare the chosen ones").click()
+        page.wait_for_url("**/compare?trial=*&trial=*")
+
+
 def test_paper_gets_pictures_that_fit_it(browser: Browser, home: str) -> None:
     widest = "Math.max(...[...document.querySelectorAll('svg.main-svg')].map(one => one.clientWidth))"
     with reader(browser, "desk", "dark") as page:
