@@ -11,6 +11,7 @@ import numpy as np
 from autotune.search.codec import Codec, Matrix
 from autotune.search.history import History, Observation
 from autotune.search.limits import satisfies
+from autotune.search.load import usual_advantage
 from autotune.search.memory import MemoryWindow
 from autotune.search.objective import GaussianProcess, ScalePrior, few_enough
 from autotune.search.space import Key
@@ -47,6 +48,7 @@ class Belief:
         self._codec, self._window = codec, window
         measured = [seen for seen in history.ended("good", "stopped") if seen.score is not None]
         self._best = max(seen.score for seen in measured if seen.score is not None)
+        self._rules = float(history.sign > 0)
         self.noise = replicate_noise(codec, measured, history.logarithmic)
         self._process = self._fit(measured)
         self.standings = self._rank(measured, limits)
@@ -64,19 +66,25 @@ class Belief:
 
     def predict(self, units: Matrix) -> tuple[Matrix, Matrix]:
         """Mean and standard deviation of the score."""
-        return self._process.predict(units)
+        mean, deviation = self._process.predict(units)
+        return mean + self._usual(units), deviation
 
     def wonder(self, units: Matrix) -> tuple[Matrix, Matrix]:
         """The same, before the data have persuaded anyone that a setting does not matter."""
         if self._open is None:
             self._open = self._fit(self._measured, open_minded=True)
-        return self._open.predict(units)
+        mean, deviation = self._open.predict(units)
+        return mean + self._usual(units), deviation
 
     def unwarp(self, score: float) -> float:
         """Back from the model's scale to a score."""
         gap = self._best - score
         reach = _WARP * self.noise.spread
         return self._best - (reach * float(np.expm1(min(gap / reach, _FARTHEST))) if gap > 0 else gap)
+
+    def _usual(self, units: Matrix) -> Matrix:
+        """What throughput owes to memory and load as a rule; of figures to minimise no rule is known."""
+        return self._rules * self.noise.spread * usual_advantage(self._codec, units)
 
     def _warp(self, scores: Matrix) -> Matrix:
         """Press together what lies far below the best: how bad a bad boot was matters little."""
@@ -89,8 +97,9 @@ class Belief:
         kept = few_enough(scores)
         units = self._window.inputs(self._codec.values_of([measured[at].settings for at in kept]))
         noise = np.array([measured[at].noise for at in kept])
+        surprise = scores[kept] - self._usual(units)
         return GaussianProcess(
-            units, scores[kept], noise, self._codec.categorical, self.noise, open_minded=open_minded
+            units, surprise, noise, self._codec.categorical, self.noise, open_minded=open_minded
         )
 
     def _imagine(self, pending: Sequence[Observation]) -> list[Observation]:

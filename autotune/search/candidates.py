@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -14,7 +14,7 @@ _MIXTURES = 120
 _ANYWHERE = 250
 _TOGETHER = 120
 _CHANGES = (2, 3, 4, 5)
-_NEAR, _THIRDS = 5, 3
+_NEAR, _JUST_THREE = 5, 2.999
 
 
 def neighbours(codec: Codec, row: Rows) -> Rows:
@@ -54,12 +54,19 @@ def together(codec: Codec, row: Rows, names: tuple[str, ...], rng: np.random.Gen
     return rows
 
 
-def unswept(codec: Codec, row: Rows, finished: Rows) -> Rows:
-    """Single changes of one row to a category, or to a third of a range, that nothing near it has tried."""
+def unswept(codec: Codec, row: Rows, finished: Rows, inputs: Callable[[Matrix], Matrix]) -> Rows:
+    """Single changes of one row to a category, or to a third of a range, that nothing near it has tried.
+
+    Args:
+        codec: Of the space.
+        row: What is changed.
+        finished: What has been tried.
+        inputs: ``MemoryWindow.inputs``: what is the same to throughput is not tried twice.
+    """
     apart = np.sum((finished != row) & codec.activity(finished), axis=1)
     near = np.concatenate([row[None, :], finished[apart <= _NEAR]])
-    seen, rows = _coarse(codec, codec.values(near)), tidy(codec, neighbours(codec, row))
-    found = _coarse(codec, codec.values(rows))
+    seen, rows = _coarse(codec, inputs(codec.values(near))), tidy(codec, neighbours(codec, row))
+    found = _coarse(codec, inputs(codec.values(rows)))
     counts = ~np.isnan(found)
     fresh = np.zeros(len(rows), dtype=bool)
     for at in range(found.shape[1]):
@@ -67,10 +74,9 @@ def unswept(codec: Codec, row: Rows, finished: Rows) -> Rows:
     return rows[fresh]
 
 
-def _coarse(codec: Codec, values: Matrix) -> Matrix:
+def _coarse(codec: Codec, units: Matrix) -> Matrix:
     """Categories as they are, numbers by thirds of their range."""
-    units = codec.unit(values)
-    return np.where(codec.categorical, units, np.clip(np.floor(units * _THIRDS), 0, _THIRDS - 1))
+    return np.where(codec.categorical, units, np.floor(units * _JUST_THREE))
 
 
 def candidates(codec: Codec, parents: Sequence[Rows], rng: np.random.Generator) -> Rows:

@@ -136,6 +136,15 @@ class History:
         return math.exp(min(self.sign * score, _LARGEST_LOG)) if self.logarithmic else self.sign * score
 
 
+def main_measurement(seen: Observation) -> Mapping[str, Any]:
+    """The measurement behind the trial's value: the level whose throughput it is."""
+    levels = [level for level in seen.measurements if isinstance(level.get("decode_tok_s"), int | float)]
+    if not levels or seen.value is None:
+        return levels[0] if levels else {}
+    value = seen.value
+    return min(levels, key=lambda level: abs(float(level["decode_tok_s"]) - value))
+
+
 def read_history(study: Study, space: SearchSpace, known: Sequence[Observation] = ()) -> History:
     """Read a study.
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from autotune.search.censored import chance_below
 from autotune.search.codec import Codec, Matrix
-from autotune.search.history import Observation
+from autotune.search.history import Observation, main_measurement
 from autotune.search.memory import MemoryWindow
 from autotune.search.objective import GaussianProcess, ScalePrior, few_enough
 
@@ -19,15 +19,6 @@ Figure: TypeAlias = Callable[[Observation], float | None]
 
 _FEWEST = 3
 """Boots that a model of a figure needs."""
-
-
-def main_measurement(seen: Observation) -> Mapping[str, Any]:
-    """The measurement behind the trial's value: the level whose throughput it is."""
-    levels = [level for level in seen.measurements if isinstance(level.get("decode_tok_s"), int | float)]
-    if not levels or seen.value is None:
-        return levels[0] if levels else {}
-    value = seen.value
-    return min(levels, key=lambda level: abs(float(level["decode_tok_s"]) - value))
 
 
 def _measured(*path: str) -> Figure:

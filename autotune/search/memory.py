@@ -17,11 +17,9 @@ import numpy as np
 from autotune.search.censored import CensoredRegression, Evidence, Prior, chance_below
 from autotune.search.codec import Codec, Matrix
 from autotune.search.history import STAGES, Observation
+from autotune.search.load import FRACTION, GRAPHS, RUNNING, streams, under_load
 from autotune.search.space import ALGORITHM, ALL_REDUCE, DRAFT_TOKENS, LAYOUT, STEPS
 
-FRACTION = "mem_fraction_static"
-GRAPHS = "cuda_graph_max_bs"
-RUNNING = "max_running_requests"
 CHUNK = "chunked_prefill_size"
 
 TOO_LOW = frozenset({"kv_pool_too_small"})
@@ -101,6 +99,7 @@ class MemoryWindow:
         at = codec.index(FRACTION)
         self._known = [seen for seen in observations if at is None or FRACTION in seen.settings]
         self._values = codec.values_of([seen.settings for seen in self._known])
+        self._streams = streams(self._known)
         self._pool = self._fit_pool()
         self._start_up = self._fit_start_up()
         self._serving = self._fit_serving()
@@ -120,10 +119,11 @@ class MemoryWindow:
         return MemoryChances(pool, start_up, serving)
 
     def inputs(self, values: Matrix) -> Matrix:
-        """``Codec.unit`` with two settings in the terms that throughput depends on, 0 to 1.
+        """``Codec.unit`` with some settings in the terms that throughput depends on, logarithmic.
 
         The memory fraction becomes what it leaves for the KV pool, whatever weights and draft take; draft
-        tokens become tokens per step, whatever the depth. Both on a logarithmic scale.
+        tokens become tokens per step, whatever the depth; both 0 to 1. For running requests and the graph
+        size see ``load.under_load``; as they are while the load is not known.
         """
         units = self._codec.unit(values)
         fraction, tokens = self._codec.index(FRACTION), self._codec.index(DRAFT_TOKENS)
@@ -136,6 +136,8 @@ class MemoryWindow:
             scaled = np.log(np.maximum(per_step, 1e-3) / _FEWEST_PER_STEP) / np.log(_SPAN_PER_STEP)
             usable = ~np.isnan(per_step)
             units[usable, tokens] = np.clip(scaled[usable], 0.0, 1.0)
+        if self._streams is not None:
+            under_load(self._codec, values, units, self._streams)
         return units
 
     def _fraction(self, values: Matrix) -> Matrix:

@@ -12,12 +12,10 @@ import numpy as np
 
 from autotune.search.codec import Codec
 from autotune.search.history import Observation
+from autotune.search.load import FRACTION, GRAPHS, RUNNING
 from autotune.search.memory import (
     CHUNK,
-    FRACTION,
-    GRAPHS,
     KV_POOL,
-    RUNNING,
     TOO_HIGH,
     TOO_HIGH_SERVING,
     TOO_LOW,

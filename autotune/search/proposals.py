@@ -127,7 +127,7 @@ class Proposer:
         """
         if self._belief is None or not self._exploring or not self._stuck():
             return None
-        rows = unswept(self._codec, self._parents[0], self._finished)
+        rows = unswept(self._codec, self._parents[0], self._finished, self._window.inputs)
         if not len(rows):
             return None
         pool = self._score(rows)

@@ -76,7 +76,7 @@ def test_speculative_details_are_drawn_together_and_nothing_else_moves() -> None
 def test_a_sweep_asks_only_for_what_nothing_near_has_tried() -> None:
     row = CODEC.row(PLAIN)
     tried = CODEC.row({**PLAIN, "all_reduce": "pcie_ipc"})
-    rows = unswept(CODEC, row, np.stack([row, tried]))
+    rows = unswept(CODEC, row, np.stack([row, tried]), CODEC.unit)
     asked = {CODEC.settings(line)["all_reduce"] for line in rows} - {"nccl"}
     assert asked == {"torch_symm_mem"}
     fractions = {CODEC.settings(line)["mem_fraction_static"] for line in rows}
