@@ -54,10 +54,7 @@ class Belief:
         self.standings = self._rank(measured, limits)
         pending = history.ended("pending")
         if pending:
-            measured = [*measured, *self._imagine(pending)]
-            self._process = self._fit(measured)
-        self._measured = measured
-        self._open: GaussianProcess | None = None
+            self._process = self._fit([*measured, *self._imagine(pending)])
 
     @property
     def incumbent(self) -> Standing:
@@ -67,13 +64,6 @@ class Belief:
     def predict(self, units: Matrix) -> tuple[Matrix, Matrix]:
         """Mean and standard deviation of the score."""
         mean, deviation = self._process.predict(units)
-        return mean + self._usual(units), deviation
-
-    def wonder(self, units: Matrix) -> tuple[Matrix, Matrix]:
-        """The same, before the data have persuaded anyone that a setting does not matter."""
-        if self._open is None:
-            self._open = self._fit(self._measured, open_minded=True)
-        mean, deviation = self._open.predict(units)
         return mean + self._usual(units), deviation
 
     def unwarp(self, score: float) -> float:
@@ -92,15 +82,13 @@ class Belief:
         reach = _WARP * self.noise.spread
         return np.asarray(np.where(scores < self._best, self._best - reach * np.log1p(gap / reach), scores))
 
-    def _fit(self, measured: Sequence[Observation], *, open_minded: bool = False) -> GaussianProcess:
+    def _fit(self, measured: Sequence[Observation]) -> GaussianProcess:
         scores = self._warp(np.array([seen.score for seen in measured], dtype=float))
         kept = few_enough(scores)
         units = self._window.inputs(self._codec.values_of([measured[at].settings for at in kept]))
         noise = np.array([measured[at].noise for at in kept])
         surprise = scores[kept] - self._usual(units)
-        return GaussianProcess(
-            units, surprise, noise, self._codec.categorical, self.noise, open_minded=open_minded
-        )
+        return GaussianProcess(units, surprise, noise, self._codec.categorical, self.noise)
 
     def _imagine(self, pending: Sequence[Observation]) -> list[Observation]:
         """Running boots at their posterior mean (Ginsbourger et al. 2010, the believer)."""

@@ -61,7 +61,6 @@ class GaussianProcess:
         noise: Per row, how much noisier than an ordinary boot (1: as one).
         categorical: Which columns are categories.
         prior: Of noise and spread.
-        open_minded: Keep the hyperparameters at their prior, so that no setting is ever thought irrelevant.
     """
 
     def __init__(
@@ -71,8 +70,6 @@ class GaussianProcess:
         noise: Matrix,
         categorical: Mask,
         prior: ScalePrior | None = None,
-        *,
-        open_minded: bool = False,
     ) -> None:
         self._units, self._noise, self._categorical = units, noise, categorical
         self._centre = float(np.mean(scores))
@@ -80,7 +77,7 @@ class GaussianProcess:
         self._targets = (scores - self._centre) / self._scale
         self._prior = prior or ScalePrior()
         same, apart = self._compare(units, units)
-        self._theta = self._start()[0] if open_minded else self._fit(same, apart)
+        self._theta = self._fit(same, apart)
         kernel = self._kernel(self._theta, same, apart).total
         self._lower = cho_factor(kernel + self._noise_diagonal(self._theta), lower=True)
         self._alpha = cho_solve(self._lower, self._targets)

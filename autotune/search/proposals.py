@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from autotune.search.acquisition import log_expected_improvement, worth
+from autotune.search.acquisition import LEAST_CHANCE, log_expected_improvement, worth
 from autotune.search.belief import Belief
 from autotune.search.candidates import candidates, neighbours, tidy, unswept
 from autotune.search.codec import Codec, Matrix, Rows
@@ -25,7 +25,7 @@ _CLIMBS, _CLIMBERS, _NO_GAIN = 12, 2, 1e-3
 _REPLICATE_AFTER = 20
 _REPLICATE_EVERY = 30
 _WORTHWHILE = 0.5
-_SWEEP_CHANCE, _STUCK_AFTER, _DOUBT = 0.3, 4, 2.0
+_WORTH_A_SWEEP, _DOUBT = 0.3, 2.0
 _CURIOSITY, _PARSIMONY = 0.7, 0.01
 _LARGEST_ENUMERATION = 50_000
 
@@ -59,7 +59,7 @@ class Proposer:
         limits: What a winner must keep.
         forbidden: Reason against settings that count, or None.
         rng: Random numbers of this ask.
-        exploring: Look where nobody has been persuaded yet, rather than at what the fit finds relevant.
+        sweeping: Try single changes of the incumbent, as long as some are new and promise anything.
         unit: Of the objective, for the sentence of the proposal.
     """
 
@@ -73,11 +73,11 @@ class Proposer:
         forbidden: Callable[[Settings], str | None] | None,
         rng: np.random.Generator,
         *,
-        exploring: bool = False,
+        sweeping: bool = False,
         unit: str = "",
     ) -> None:
         self._codec, self._history, self._judge, self._preflight = codec, history, judge, preflight
-        self._forbidden, self._rng, self._exploring = forbidden, rng, exploring
+        self._forbidden, self._rng, self._sweeping = forbidden, rng, sweeping
         self._window = MemoryWindow(codec, history.ended("good", "stopped", "crash"))
         measured = [seen for seen in history.ended("good", "stopped") if seen.score is not None]
         self._belief = Belief(codec, history, self._window, limits) if measured else None
@@ -113,26 +113,21 @@ class Proposer:
         row, boots = found
         return self._explainer.explain(row, boots, self._ruled_out(pool, row))
 
-    def _stuck(self) -> bool:
-        """Whether the last few boots brought nothing better."""
-        if self._belief is None:
-            return False
-        best = self._belief.incumbent.seen.number
-        return sum(one.number > best for one in self._history.ended("good", "crash")) >= _STUCK_AFTER
-
     def _sweep(self) -> _Scored | None:
         """Single changes of the incumbent to what nothing near it has tried; None: not now, or all has been.
 
-        What a setting did elsewhere need not hold here: the sweep looks again, the unlikely last.
+        What a setting did elsewhere need not hold here: the sweep looks again, doubting what is believed,
+        and leaves what even so promises nothing.
         """
-        if self._belief is None or not self._exploring or not self._stuck():
+        if self._belief is None or not self._sweeping:
             return None
         rows = unswept(self._codec, self._parents[0], self._finished, self._window.inputs)
         if not len(rows):
             return None
-        pool = self._score(rows)
+        pool = self._score(rows, doubt=_DOUBT)
+        least = np.log(_WORTH_A_SWEEP * self._belief.noise.deviation)
         new = [self._key(self._codec.settings(row)) not in self._history.taken for row in rows]
-        kept = np.flatnonzero((pool.boots >= _SWEEP_CHANCE) & np.array(new))
+        kept = np.flatnonzero((pool.boots >= LEAST_CHANCE) & (pool.promise >= least) & np.array(new))
         return _Scored(*(part[kept] for part in _parts(pool))) if len(kept) else None
 
     def _parent_rows(self) -> list[Rows]:
@@ -152,16 +147,17 @@ class Proposer:
             filled.setdefault(name, grid[(len(grid) - 1) // 2])
         return self._codec.row(filled)
 
-    def _score(self, rows: Rows) -> _Scored:
+    def _score(self, rows: Rows, *, doubt: float = 1.0) -> _Scored:
+        """Worth of rows; ``doubt`` multiplies how unsure the model is."""
         values = self._codec.values(rows)
         feasible = self._judge.judge(values)
         if self._belief is None:
             promise = np.zeros(len(rows))
             return _Scored(rows, np.log(feasible.boots + 1e-12), promise, feasible.boots)
         units = self._window.inputs(values)
-        mean, deviation = self._belief.wonder(units) if self._exploring else self._belief.predict(units)
+        mean, deviation = self._belief.predict(units)
         goal = self._belief.incumbent.mean + _WORTHWHILE * self._belief.noise.deviation
-        promise = log_expected_improvement(mean, deviation * (_DOUBT if self._exploring else 1.0), goal)
+        promise = log_expected_improvement(mean, deviation * doubt, goal)
         score = worth(promise, feasible.boots, self._limits.chances(units), feasible.cost)
         score = score + self._curiosity(values) - _PARSIMONY * self._distance(rows)
         return _Scored(rows, score, promise, feasible.boots)

@@ -25,7 +25,7 @@ from autotune.search.proposals import Judge, Proposer, SpaceUsedUpError
 from autotune.search.ruled_out import ruled_out
 from autotune.search.space import SearchSpace
 
-_EXPLORE_EVERY = 2
+_SWEEP_EVERY = 2
 
 Forbidden = Callable[[Settings], str | None]
 
@@ -175,7 +175,7 @@ class CrashAwareSampler(BaseSampler):
             self._limits,
             self._forbidden,
             np.random.default_rng([self._seed, number]),
-            exploring=number % _EXPLORE_EVERY == _EXPLORE_EVERY - 1,
+            sweeping=number % _SWEEP_EVERY == _SWEEP_EVERY - 1,
             unit=self._unit,
         )
         return proposer.propose()
