@@ -13,12 +13,16 @@ def acceptance(streams: Iterable[StreamRecord], log: LogFacts) -> tuple[float | 
 
     From the requests' own figures where the server offers them (``spec_tokens_details`` on the chat route in
     0.5.23, ``meta_info`` on ``/generate``), summed over requests, not averaged; else from the log lines.
-    ``/server_info`` is of no use here: its average runs since the start of the server.
+    ``/server_info`` is of no use here: its average runs since the start of the server. A step gives its
+    correct drafts and one token more; an answer's first token comes from the prefill and from no step.
     """
     told = [stream for stream in streams if stream.complete and stream.verify_steps]
     if not told:
         return log.accept_length, log.accept_rate
-    length = sum(stream.tokens for stream in told) / sum(stream.verify_steps or 0 for stream in told)
+    steps = sum(stream.verify_steps or 0 for stream in told)
     drafts = [stream.correct_drafts for stream in told if stream.correct_drafts is not None]
     proposed = sum(drafted for _, drafted in drafts)
-    return length, sum(correct for correct, _ in drafts) / proposed if proposed else log.accept_rate
+    if len(drafts) < len(told) or not proposed:
+        return (sum(stream.tokens for stream in told) - len(told)) / steps, log.accept_rate
+    correct = sum(right for right, _ in drafts)
+    return 1.0 + correct / steps, correct / proposed

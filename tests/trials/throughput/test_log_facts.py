@@ -61,6 +61,13 @@ def test_requests_speak_before_the_log_and_long_answers_weigh_more() -> None:
     assert rate == pytest.approx(75 / 135)
 
 
+@pytest.mark.parametrize("drafts", [(0, 189), None], ids=["drafts told", "drafts not told"])
+def test_a_draft_that_is_never_right_has_accept_length_one_however_short_the_answers(
+    drafts: tuple[int, int] | None,
+) -> None:
+    assert acceptance([told(64, 63, drafts)] * 2, LogFacts())[0] == 1.0
+
+
 def test_the_log_speaks_where_requests_do_not() -> None:
     assert acceptance([told(100, None)], LogFacts(accept_length=2.2, accept_rate=0.4)) == (2.2, 0.4)
     assert acceptance([], LogFacts()) == (None, None)
