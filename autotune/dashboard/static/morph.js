@@ -44,6 +44,7 @@ function morph(old, wanted) {
     if (old.nodeValue !== wanted.nodeValue) old.nodeValue = wanted.nodeValue;
     return;
   }
+  if (old.dataset.armed) return; // asks "sure?" at this moment
   for (const { name, value } of [...wanted.attributes]) {
     if (old.getAttribute(name) !== value) old.setAttribute(name, value);
   }

@@ -177,6 +177,21 @@ def test_what_a_reader_does_survives_a_change(browser: Browser, home: str, live_
         expect(page.get_by_label("A note on the study")).to_have_value("half a thou")
 
 
+def test_a_question_stays_while_the_running_trial_goes_on(
+    browser: Browser, home: str, live_sample: Night
+) -> None:
+    with reader(browser) as page:
+        _enter(page, home, "/studies/sample")
+        page.locator("#connection", has_text="live").wait_for()
+        page.get_by_role("button", name="Stop now").click()
+        question = page.get_by_role("button", name="Stop now?")
+        expect(question).to_be_visible()
+        with live_sample.journal.recorder(13) as recorder:
+            recorder.progress(1, 90.4)
+        page.locator("#now", has_text="90.4 tok/s").wait_for()
+        expect(question).to_be_visible()
+
+
 def test_the_page_can_be_walked_by_keyboard(browser: Browser, home: str) -> None:
     with reader(browser) as page:
         _enter(page, home, "/studies/sample")
