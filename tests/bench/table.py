@@ -48,8 +48,13 @@ def _quartiles(regrets: Sequence[float]) -> str:
 
 
 def box_table(results: Results, ours: str = "crash-aware", other: str = "tpe", units: float = 60) -> str:
-    """Markdown: per box the median regrets, and whether ours is worse beyond a paired bootstrap."""
+    """Markdown: per box the median regrets, and whether ours is worse beyond a paired bootstrap.
+
+    Empty unless both were raced.
+    """
     names = list(results)
+    if not {ours, other} <= results.keys():
+        return ""
     lines = [
         "| box | " + " | ".join(names) + f" | {ours} less {other}, 95 % |",
         "|---|" + "---|" * (len(names) + 1),
