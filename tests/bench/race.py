@@ -13,7 +13,7 @@ from optuna.samplers import BaseSampler
 from optuna.study import Study
 from optuna.trial import TrialState
 
-from autotune.search import SearchSpace, Settings
+from autotune.search import CrashAwareSampler, SearchSpace, Settings
 from tests.bench.analytic import AnalyticBox
 from tests.bench.optimum import optimum, register
 
@@ -112,6 +112,8 @@ def race(
         trace.costs.append(spent)
         trace.crashed.append(answer.value is None)
         trace.regrets.append(1.0 if chosen is None else 1.0 - box.true_value(space.active(chosen)) / best)
+    if isinstance(sampler, CrashAwareSampler):
+        trace.saved = sampler.preflight_saved(study)
     return trace
 
 
