@@ -2,8 +2,9 @@
 
 No more requests run at once than the load sends, so that a larger bound is the same to throughput; and a
 batch that outgrows the largest captured graph runs without one. Beyond that, more room for the KV cache and
-more requests at once seldom hurt what boots: a prior mean says so (Rasmussen & Williams 2006, section 2.7),
-and the boots correct it.
+more requests at once seldom hurt what boots, and other numbers are seldom best at an end of their range,
+where the model, being least sure there, would look first (Siivola et al. 2018). A prior mean says so
+(Rasmussen & Williams 2006, section 2.7), and the boots correct it.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ GRAPHS = "cuda_graph_max_bs"
 RUNNING = "max_running_requests"
 
 _RUNNING_SPAN, _GRAPHS_SPAN = np.log(16.0), np.log(64.0)
-_POOL_GAIN, _RUNNING_GAIN, _UNCAPTURED_LOSS = 1.0, 3.7, 1.0
-"""In usual spreads of throughput: over the whole range of pools; per sixteenfold; without a graph."""
+_POOL_GAIN, _RUNNING_GAIN, _UNCAPTURED_LOSS, _END_LOSS = 1.0, 3.7, 1.0, 0.1
+"""In usual spreads of throughput: over all pools; per sixteenfold; without a graph; at the end of a range."""
 
 
 def streams(known: Iterable[Observation]) -> float | None:
@@ -57,7 +58,14 @@ def usual_advantage(codec: Codec, units: Matrix) -> Matrix:
         gain += _RUNNING_GAIN * np.minimum(units[:, running], 0.0)
     if graphs is not None:
         gain -= _UNCAPTURED_LOSS * (units[:, graphs] < 0.0)
-    return gain
+    others = [at for at in np.flatnonzero(~codec.categorical) if at not in (pool, running, graphs)]
+    return gain - _END_LOSS * _ends(units[:, others])
+
+
+def _ends(units: Matrix) -> Matrix:
+    """How near to the ends of their ranges: 1 per number at an end, 0 in the middle or where idle."""
+    from_middle = np.clip(2.0 * np.nan_to_num(units, nan=0.5) - 1.0, -1.0, 1.0)
+    return np.asarray(np.sum(from_middle**2, axis=1))
 
 
 def _numeric(codec: Codec, name: str) -> int | None:

@@ -74,6 +74,27 @@ def test_more_pool_more_requests_and_captured_batches_are_usually_faster() -> No
     assert np.all(gain[1:] < gain[0])
 
 
+def test_the_end_of_a_range_is_seldom_best() -> None:
+    codec = Codec(SearchSpace.from_dict({"chunked_prefill_size": [2048, 4096, 8192, 16384]}))
+    rows = np.arange(4)[:, None]
+    low, inner, also_inner, high = usual_advantage(codec, codec.unit(codec.values(rows)))
+    assert low == pytest.approx(high)
+    assert inner == pytest.approx(also_inner)
+    assert low < inner
+
+
+def test_what_does_not_count_is_at_no_end() -> None:
+    table = {"speculative_algorithm": ["off", "EAGLE3"], "speculative_num_steps": {"low": 1, "high": 3}}
+    codec = Codec(SearchSpace.from_dict(table))
+    settings = [
+        {"speculative_algorithm": "off"},
+        {"speculative_algorithm": "EAGLE3", "speculative_num_steps": 3},
+    ]
+    idle, deepest = usual_advantage(codec, codec.unit(codec.values_of(settings)))
+    assert idle == 0.0
+    assert deepest < 0.0
+
+
 def _believed(sign: int, *seen: Observation) -> tuple[float, float]:
     window = MemoryWindow(CODEC, seen)
     belief = Belief(CODEC, History(seen, {}, logarithmic=True, sign=sign), window, {})
