@@ -19,9 +19,14 @@ from trials.settings import Settings
 
 
 class Reading:
-    """A log that is being read for a diagnosis. Memory stays bounded whatever the log's length."""
+    """A log that is being read for a diagnosis. Memory stays bounded whatever the log's length.
+
+    Attributes:
+        begun_anew: A server followed one whose story was over: what came before no longer counts.
+    """
 
     def __init__(self) -> None:
+        self.begun_anew = False
         self.log = BootLog()
         self.incidents = IncidentReader(self.log)
 
@@ -34,6 +39,7 @@ class Reading:
         if line.text.startswith("server_args=") and self._over():
             self.log = BootLog()
             self.incidents = IncidentReader(self.log)
+            self.begun_anew = True
         self.log.feed_line(line)
         self.incidents.feed(number, line)
 

@@ -14,6 +14,7 @@ from typing import Final, cast
 
 from trials.failures.diagnose import Reading, conclude
 from trials.failures.facts import MachineFacts
+from trials.failures.many_servers import last_servers_start, lines_before
 from trials.failures.relevance import starts_of_telling_lines, telling_words
 from trials.failures.verdict import Diagnosis
 from trials.outcome import Stage
@@ -59,19 +60,33 @@ def read_log(path: Path) -> Reading:
     Raises:
         LogError: If the file cannot be opened, or is compressed in a way that this Python cannot read.
     """
-    reading = Reading()
     try:
         with _opened(path) as stream:
-            for number, line in _relevant_lines(stream, reading):
-                reading.feed(number, line)
+            before = 0 if _packing(path) else last_servers_start(stream)
+            reading = _read_from(stream, before)
+            if before and not reading.begun_anew:
+                stream.seek(0)
+                reading = _read_from(stream, 0)
     except OSError as error:
         raise LogError(f"{path}: cannot be read: {error.strerror or error}") from error
     return reading
 
 
-def _relevant_lines(stream: BufferedIOBase, reading: Reading) -> Iterator[tuple[int, bytes]]:
-    """The lines that can matter, with their numbers. Everything counts while a traceback is open."""
-    number = 0
+def _read_from(stream: BufferedIOBase, start: int) -> Reading:
+    """Read to the end; what stands before ``start`` is only counted."""
+    reading = Reading()
+    number = lines_before(stream, start) if start else 0
+    for at, line in _relevant_lines(stream, reading, number):
+        reading.feed(at, line)
+    return reading
+
+
+def _relevant_lines(stream: BufferedIOBase, reading: Reading, number: int) -> Iterator[tuple[int, bytes]]:
+    """The lines that can matter, with their numbers. Everything counts while a traceback is open.
+
+    Args:
+        number: Of the line before the first that the stream gives.
+    """
     for chunk in _whole_lines(stream):
         words = telling_words(chunk, incidents_wanted=not reading.incidents.full)
         telling = deque(starts_of_telling_lines(chunk, words))
@@ -123,10 +138,14 @@ def _read(stream: BufferedIOBase) -> bytes:
     return b"".join(parts)
 
 
-def _opened(path: Path) -> BufferedIOBase:
+def _packing(path: Path) -> str | None:
     with path.open("rb") as plain:
         start = plain.read(6)
-    packing = next((name for magic, name in _MAGIC.items() if start.startswith(magic)), None)
+    return next((name for magic, name in _MAGIC.items() if start.startswith(magic)), None)
+
+
+def _opened(path: Path) -> BufferedIOBase:
+    packing = _packing(path)
     if packing == "gzip":
         return cast(BufferedIOBase, gzip.open(path))
     if packing == "bzip2":
