@@ -50,7 +50,8 @@ class LogGuard:
             # Whether its settings make it write, or this machine makes every server write, others must show.
             self.ending = Overflowed(
                 FailureKind.UNKNOWN,
-                f"the server wrote {log_mib:,} MiB of log and was ended before that filled the disk",
+                f"the server wrote {log_mib:,} MiB of log and was ended before that filled the disk; "
+                f"the end of {self._log} shows what it repeats",
             )
         elif free_mib < LEAST_FREE_MIB:
             self.ending = Overflowed(
