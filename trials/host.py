@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Self
 
@@ -38,6 +39,7 @@ class OomKills:
         return any(new > old for old, new in known) if known else None
 
 
+@cache
 def boot_id() -> str:
     """A name for the time since this machine was started, empty where it has none."""
     return _BOOT_ID.read_text(encoding="ascii").strip() if _BOOT_ID.exists() else ""

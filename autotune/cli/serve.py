@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import signal
-import subprocess
+import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -34,15 +33,8 @@ def serve(
     """Show a study, or without an argument all studies, in the browser until Ctrl-C."""
     target = _target(study, studies)
     command = [sys.executable, "-m", "autotune.dashboard", str(target), "--host", host, "--port", str(port)]
-    page = subprocess.Popen(command)
-    # Whoever ends this process, as a container's engine does, means the page.
-    signal.signal(signal.SIGTERM, lambda number, frame: page.terminate())
-    try:
-        code = page.wait()
-    except KeyboardInterrupt:
-        page.wait()  # the terminal has sent Ctrl-C to it as well
-        return
-    raise typer.Exit(0 if code == -signal.SIGTERM else code)
+    # In this process's place: whoever ends it, however hard, ends the page.
+    os.execv(command[0], command)
 
 
 def _target(study: str | None, studies: Path | None) -> Path:

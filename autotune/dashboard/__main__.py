@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import argparse
 import errno
+import signal
 import socket
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import uvicorn
@@ -49,7 +51,10 @@ def main(arguments: list[str] | None = None) -> int:
         # Open event streams would otherwise hold up the end for ever.
         timeout_graceful_shutdown=1,
     )
-    uvicorn.Server(config).run(sockets=[listener])
+    # The server raises what ended it once more when it has ended in good order.
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(0))
+    with suppress(KeyboardInterrupt):
+        uvicorn.Server(config).run(sockets=[listener])
     return 0
 
 

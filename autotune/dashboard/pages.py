@@ -19,6 +19,7 @@ HERE = Path(__file__).parent
 
 _templates = Jinja2Templates(HERE / "templates")
 _templates.env.trim_blocks = _templates.env.lstrip_blocks = True
+_templates.env.auto_reload = False
 _templates.env.filters.update(
     number=wording.number,
     throughput=wording.throughput,

@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 
 from autotune.arms import Arm, BootNoise, pool
-from autotune.front_runners import front_runners
+from autotune.front_runners import broken_by, front_runners
 from autotune.night.asking import Request
 from autotune.trial_view import TrialView, before_finals
 from trials.settings import Limits
@@ -71,10 +71,36 @@ class Finals:
             for arm in self._order(arms, turn):
                 if self._has_booted(arm, finals, turn) or self._is_out(arm, arms, finals, turn):
                     continue
-                number = arm.trials[0].number
-                why = f"fresh boot {turn + 1} of {rounds} of trial {number}: only these decide"
-                return Request(dict(arm.trials[0].settings), "final", why, replicate_of=number)
-        return None
+                why = f"fresh boot {turn + 1} of {rounds} of trial {arm.trials[0].number}: only these decide"
+                return _request(arm, why)
+        return self._left_over(arms, finals, boots)
+
+    def _left_over(self, arms: Sequence[Arm], finals: Sequence[TrialView], boots: int) -> Request | None:
+        """Boots that losers saved, or that make no whole round: for the leader and whom it is held against.
+
+        That is the baseline, since theirs is the comparison that everybody reads; without one the runner-up.
+        """
+        if sum(not trial.interrupted for trial in finals) >= boots:
+            return None
+        booted = {arm.trials[0].asked: arm for arm in pool(finals, self.level)}
+        standing = [
+            (arm, booted[_asked(arm)])
+            for arm in arms
+            if _asked(arm) in booted and not self._is_out(arm, arms, finals, _ROUNDS_BEFORE_RACING)
+        ]
+        pair = self._leader_and_rival(standing)
+        if len(pair) < 2:
+            return None
+        arm, _ = min(pair, key=lambda one: len(one[1].logs))
+        return _request(arm, f"one more boot of trial {arm.trials[0].number}, with what the others left over")
+
+    def _leader_and_rival(self, standing: Sequence[tuple[Arm, Arm]]) -> list[tuple[Arm, Arm]]:
+        """Of contenders and what their finals measured the two that matter, the rival first."""
+        baseline = [one for one in standing if self._is_baseline(one[0])]
+        others = [
+            one for one in standing if not self._is_baseline(one[0]) and not broken_by(one[1], self.limits)
+        ]
+        return [*baseline, *sorted(others, key=lambda one: one[1].mean_log, reverse=True)][:2]
 
     def _contenders(self, history: Sequence[TrialView], boots: int) -> list[Arm]:
         """The best arms inside the limits, and the baseline's, as they stood before the first final."""
@@ -106,6 +132,11 @@ class Finals:
             return False
         booted = {final.key: final for final in pool(finals, self.level)}
         return arm.key in booted and _clearly_beaten(booted[arm.key], list(booted.values()))
+
+
+def _request(arm: Arm, why: str) -> Request:
+    first = arm.trials[0]
+    return Request(dict(first.settings), "final", why, replicate_of=first.number)
 
 
 def _asked(arm: Arm) -> Hashable:

@@ -13,10 +13,9 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -174,70 +173,65 @@ def _until_shown(page: Any, journal: Journal, number: int) -> float:
     return time.monotonic() - begun
 
 
+@dataclass(frozen=True)
+class Watched:
+    """A box study that was watched: its time, s; the dashboard's processor time, s; changes per client."""
+
+    seconds: float
+    dashboard_s: float
+    changes: float
+
+
 def watching_costs(folder: Path, pairs: int) -> list[Figure]:
     """A box study alone and with ``CLIENTS`` watching, in turn: what they add to its time.
 
-    The dashboard's own processor time is the steadier figure: what it takes cannot be the runner's.
+    Single studies differ by one percent either way, so the means are compared, and the spread is printed. The
+    dashboard's own processor time is the steadier figure: what it takes cannot be the runner's.
     """
-    alone, watched, shares = [], [], []
+    alone, watched = [], []
     for pair in range(pairs):
-        alone.append(_box_study(folder / f"alone-{pair}"))
-        seconds, share = _watched_box_study(folder / f"watched-{pair}")
-        watched.append(seconds)
-        shares.append(share)
-    slower = statistics.median(watched) / statistics.median(alone) - 1
+        watches = [lambda at: alone.append(_box_study(at)), lambda at: watched.append(_watched_box_study(at))]
+        for number, run in enumerate(watches if pair % 2 else watches[::-1]):
+            run(folder / f"pair-{pair}-{number}")
+        print(f"alone {alone[-1]:.1f} s, watched {watched[-1].seconds:.1f} s", flush=True)
+    seconds = sum(one.seconds for one in watched)
+    slower = seconds / sum(alone) - 1
+    busy = sum(one.dashboard_s for one in watched) / seconds
     return [
         Figure(f"box study, {CLIENTS} clients watching: slower by", 100 * slower, "%", 2.0),
-        Figure(
-            "dashboard's processor time while they watch",
-            100 * statistics.median(shares),
-            "% of a core",
-            None,
-        ),
+        Figure("dashboard's processor time meanwhile", 100 * busy, "% of a core", None),
+        Figure("changes that each client saw", statistics.mean(one.changes for one in watched), "", None),
     ]
 
 
 def _box_study(folder: Path) -> float:
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     begun = time.monotonic()
     BoxStudy.write(folder, trials=WATCHED_TRIALS).run()
     return time.monotonic() - begun
 
 
-def _watched_box_study(folder: Path) -> tuple[float, float]:
+def _watched_box_study(folder: Path) -> Watched:
     (folder / "studies").mkdir(parents=True)
-    with ExitStack() as stack:
-        process, home = stack.enter_context(dashboard(folder / "studies"))
-        httpx.get(f"{home}healthz", timeout=60)
-        over = threading.Event()
-        clients = [
-            threading.Thread(target=_watch, args=(f"{home}studies/small", over)) for _ in range(CLIENTS)
-        ]
-        for client in clients:
-            client.start()
-        used = sum(process.cpu_times()[:2])
-        begun = time.monotonic()
-        BoxStudy.write(folder, trials=WATCHED_TRIALS).run()
-        seconds = time.monotonic() - begun
-        used = sum(process.cpu_times()[:2]) - used
-        over.set()
-    for client in clients:
-        client.join()
-    return seconds, used / seconds
+    with dashboard(folder / "studies") as (process, home), _watchers(f"{home}studies/small") as watchers:
+        before = sum(process.cpu_times()[:2])
+        seconds = _box_study(folder)
+        used = sum(process.cpu_times()[:2]) - before
+        watchers.terminate()
+        seen = watchers.communicate(timeout=60)[0]
+    return Watched(seconds, used, int(seen.split()[0]) / CLIENTS)
 
 
-def _watch(base: str, over: threading.Event) -> None:
-    """As a page does: the stream of parts, and the table at every change of a trial."""
-    while not over.is_set():
-        try:
-            with httpx.stream("GET", f"{base}/live", timeout=30) as stream:
-                for line in stream.iter_lines():
-                    if over.is_set():
-                        return
-                    if line.startswith("data: ") and '"table"' in line:
-                        httpx.get(f"{base}/table", timeout=30)
-        except httpx.HTTPError:
-            over.wait(0.5)
+def _watchers(page: str) -> subprocess.Popen[str]:
+    """The clients, once they are there: their start is not what they cost."""
+    watchers = subprocess.Popen(
+        [sys.executable, "-m", "tests.bench.watchers", page, "--clients", str(CLIENTS)],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert watchers.stdout is not None
+    watchers.stdout.readline()
+    return watchers
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -263,7 +257,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--trials", type=int, nargs="*", default=[1000, 10_000])
-    parser.add_argument("--pairs", type=int, default=3, help="box studies alone and watched; 0: none")
+    parser.add_argument("--pairs", type=int, default=4, help="box studies alone and watched; 0: none")
     return parser
 
 

@@ -6,10 +6,11 @@ from typing import Annotated, Any
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, HTTPException, Query, Request, Response
-from fastapi.responses import RedirectResponse
+from fastapi.responses import HTMLResponse, RedirectResponse
+from sqlalchemy import Connection
 
 from autotune.dashboard.comparison import compared_studies, compared_trials
-from autotune.dashboard.pages import render
+from autotune.dashboard.pages import render, rendered
 from autotune.dashboard.routes.shared import (
     MayAct,
     TheLibrary,
@@ -82,11 +83,16 @@ def study_page(
 
 
 @router.get("/studies/{name}/table")
-def trials_table(request: Request, source: TheStudy, wanted: Annotated[TablePage, Query()]) -> Response:
-    """The table alone, for a page that is shown already."""
+def trials_table(source: TheStudy, wanted: Annotated[TablePage, Query()]) -> Response:
+    """The table alone, for a page that is shown already: written once for all who ask after a change."""
     level = measured_level(source, wanted.level)
-    context = {"study": study_summary_json(source.name, source.snapshot(), level), "level": level}
-    return render(request, "study/table.html", {**context, **_table(source, level, wanted)})
+
+    def write(_: Connection) -> str:
+        study = study_summary_json(source.name, source.snapshot(), level)
+        return rendered("study/table.html", study=study, level=level, **_table(source, level, wanted))
+
+    table = source.detail(("table", level, wanted.model_dump_json()), write)
+    return HTMLResponse(table, headers={"Cache-Control": "no-store"})
 
 
 @router.get("/studies/{name}/trials/{number}")

@@ -104,8 +104,10 @@ def test_a_server_that_is_not_there_is_bad_input_and_leaves_no_study(tmp_path: P
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
-def test_serve_answers_until_it_is_stopped(end: signal.Signals, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("end", "code"), [(signal.SIGINT, 0), (signal.SIGTERM, 0), (signal.SIGKILL, -signal.SIGKILL)]
+)
+def test_serve_answers_until_it_is_ended(end: signal.Signals, code: int, tmp_path: Path) -> None:
     port = free_port()
     words = ["serve", "--studies", str(tmp_path), "--port", str(port)]
     script = "from autotune.cli.main import main; main()"
@@ -113,9 +115,8 @@ def test_serve_answers_until_it_is_stopped(end: signal.Signals, tmp_path: Path) 
     try:
         assert answers(f"http://127.0.0.1:{port}/healthz")
     finally:
-        # Ctrl-C reaches the page as well; an engine that stops a container tells the first process alone.
-        (os.killpg if end is signal.SIGINT else os.kill)(serve.pid, end)
-    assert serve.wait(30) == 0
+        serve.send_signal(end)
+    assert serve.wait(30) == code
     assert not [process for process in snapshot().values() if process.session == serve.pid]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 from optuna.trial import TrialState
 
@@ -51,12 +52,50 @@ def test_nine_boots_take_the_top_two_and_the_baseline() -> None:
 
 def test_a_clear_loser_stops_after_two_rounds_but_the_baseline_never() -> None:
     order = play(SEARCH, {"mine": 70.0, "a": 100.0, "b": 99.5, "c": 80.0})
-    assert Counter(order) == {"mine": 3, "a": 3, "b": 3, "c": 2}
+    assert Counter(order[:11]) == {"mine": 3, "a": 3, "b": 3, "c": 2}
 
 
 def test_settings_that_fail_a_final_are_not_booted_again() -> None:
     order = play(SEARCH, {"mine": 80.0, "a": 0.0, "b": 99.5, "c": 98.0})
-    assert Counter(order) == {"mine": 3, "a": 1, "b": 3, "c": 3}
+    assert Counter(order) == {"mine": 4, "a": 1, "b": 4, "c": 3}
+
+
+def test_what_losers_save_goes_to_the_baseline_and_the_leader_in_turn() -> None:
+    order = play(SEARCH, {"mine": 80.0, "a": 0.0, "b": 99.0, "c": 0.0})
+    assert Counter(order) == {"mine": 5, "a": 1, "b": 5, "c": 1}
+    assert order[8:] == ["mine", "b", "mine", "b"]
+
+
+def test_boots_that_make_no_whole_round_are_not_lost() -> None:
+    order = play(SEARCH, {"mine": 80.0, "a": 100.0, "b": 99.5, "c": 100.2}, boots=14)
+    assert Counter(order) == {"mine": 4, "a": 3, "b": 3, "c": 4}
+
+
+def test_without_a_rival_nothing_is_left_to_decide() -> None:
+    order = play(SEARCH, {"mine": 80.0, "a": 0.0, "b": 0.0, "c": 0.0})
+    assert Counter(order) == {"mine": 3, "a": 1, "b": 1, "c": 1}
+
+
+def test_without_a_baseline_the_leader_and_the_runner_up_share_what_is_left() -> None:
+    order = play(SEARCH[1:], {"a": 100.0, "b": 0.0, "c": 99.5}, boots=12)
+    assert Counter(order) == {"a": 6, "b": 1, "c": 5}
+
+
+def test_the_leader_keeps_the_limits() -> None:
+    limited = Finals(level=1, limits=Limits(max_ttft_p95_ms=4000), seed=1)
+    trials = list(SEARCH)
+    while (request := limited.next(trials, 14)) is not None:
+        late = request.replicate_of == 1
+        number, key = len(trials), SEARCH[request.replicate_of or 0].key
+        trials.append(
+            replace(
+                final(number, str(key), 100.0),
+                measurements=(measured(100.0 + late, ttft_ms=9000.0 if late else 50.0),),
+            )
+        )
+    boots = Counter(trial.key for trial in trials if trial.role == "final")
+    assert boots["a"] == 3
+    assert boots["mine"] == 4
 
 
 def test_a_canary_between_the_finals_changes_no_contender() -> None:
