@@ -213,8 +213,9 @@ def test_finals_boot_the_front_runners_and_the_baseline_again_and_decide(tmp_pat
         by_settings[key] = by_settings.get(key, 0) + 1
     winner = (("cuda_graph_max_bs", 64), ("mem_fraction_static", 0.7))
     baseline = (("cuda_graph_max_bs", 128), ("mem_fraction_static", 0.8))
-    assert by_settings[winner] == by_settings[baseline] == 3
-    assert 6 <= len(finals) <= 9
+    assert by_settings[winner] == 3
+    assert sorted(by_settings.values()) == [2, 3, 4]
+    assert by_settings[baseline] == 4  # the loser's third boot
     last = notes.bests[-1]
     assert last.confirmed
     assert last.throughput is not None
