@@ -16,6 +16,7 @@ from autotune.spec import StudySpec
 from trials.gpus import GpuCard, GpuProbe, GpuProbeError
 from trials.launch import box_state
 from trials.left_behind import gpu_holdings
+from trials.marks import abandoned_processes
 from trials.model_facts import model_folder
 from trials.ports import NoFreePortError, fresh_port
 from trials.probes import open_probe
@@ -105,12 +106,17 @@ def _busy_cards(at: Surroundings) -> Iterator[Finding]:
     except GpuProbeError as error:
         yield Finding("GPUs", "error", f"{error}: restart the machine")
         return
-    holders = gpu_holdings(at.probe)
+    holdings = gpu_holdings(at.probe) if busy else []
+    abandoned = {process.pid for process in abandoned_processes()} if busy else set()
     for sample in busy:
-        held = [f"pid {h.pid} ({h.command or '?'})" for h in holders if h.index == sample.index]
-        by = f" by {', '.join(held)}" if held else ", and the driver names no process for it"
-        sentence = f"GPU {sample.index} holds {sample.used_mib:,} MiB{by}: end that first"
-        yield Finding("GPUs", "error", sentence)
+        holders = [holding for holding in holdings if holding.index == sample.index]
+        names = ", ".join(f"pid {holder.pid} ({holder.command or '?'})" for holder in holders)
+        by = f" by {names}" if names else ", and the driver names no process for it"
+        held = f"GPU {sample.index} holds {sample.used_mib:,} MiB{by}"
+        if holders and abandoned.issuperset(holder.pid for holder in holders):
+            yield Finding("GPUs", "warning", f"{held}, left by a run that died: the next run ends it first")
+        else:
+            yield Finding("GPUs", "error", f"{held}: end that first")
 
 
 def _driver(at: Surroundings) -> Iterator[Finding]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -101,6 +101,17 @@ def test_a_busy_card_names_who_holds_it(tmp_path: Path) -> None:
     assert ("error", "GPU 1 holds 40,000 MiB by pid 4711 (python train.py): end that first") in _about(
         findings, "GPUs"
     )
+
+
+def test_what_a_dead_run_left_needs_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks, "abandoned_processes", lambda: [SimpleNamespace(pid=4711)])
+    left, foreign = GpuProcess(0, 4711, 40_000, "sglang::scheduler"), GpuProcess(1, 4712, 40_000, "train")
+    probe = FakeProbe(used_mib=(40_000, 80_000), holders=[left, replace(left, index=1), foreign])
+    levels = {
+        sentence[:5]: level
+        for level, sentence in _about(preflight(_real(tmp_path), tmp_path, probe), "GPUs")[1:]
+    }
+    assert levels == {"GPU 0": "warning", "GPU 1": "error"}
 
 
 def test_a_card_held_from_another_container_is_busy_without_a_name(tmp_path: Path) -> None:
