@@ -9,6 +9,7 @@ from autotune.dashboard.snapshot import LiveTrial, Snapshot
 from autotune.dashboard.trial_json import changes, stages_json
 from autotune.importing.imported import taken_words
 from autotune.moments import seconds_between
+from autotune.night.finals import finals_boots
 from autotune.standing import standing
 
 
@@ -70,8 +71,10 @@ def best_json(snapshot: Snapshot, level: int) -> dict[str, Any]:
 
 
 def _finals_boots(snapshot: Snapshot) -> dict[str, int | None]:
-    """Boots of the finals: planned (None: chosen by the night's length) and done."""
-    planned = (snapshot.study.card.spec.get("finals") or {}).get("boots")
+    """Boots of the finals: planned (None while the night's length, which decides, is unknown) and done."""
+    asked = (snapshot.study.card.spec.get("finals") or {}).get("boots")
+    night = snapshot.last_run.boots_planned if snapshot.last_run else None
+    planned = asked if night is None else finals_boots(asked, night)
     return {"planned": planned, "done": sum(row.role == "final" for row in snapshot.study.rows)}
 
 

@@ -31,6 +31,7 @@ def test_a_study_shows_its_running_trial_with_its_stage(page: TestClient) -> Non
     assert running["gpus"]["cards"][7]["index"] == 7
     assert study["plan"]["boots_planned"] == 18
     assert study["plan"]["boots_left"] == 4
+    assert study["plan"]["finals_boots"] == {"planned": 9, "done": 0}
     assert [event["text"] for event in study["events"]] == ["a new best: trial 12"]
 
 
