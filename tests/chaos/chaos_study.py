@@ -36,6 +36,8 @@ _STUDY = """
 name = "storm"
 trials = {trials}
 seed = {seed}
+# The storm goes on, however little there is left to find.
+stop_when_done = false
 
 [server]
 box = "kimi-k2.5-8x-rtx-pro-6000"
