@@ -103,8 +103,10 @@ def check_study(spec: StudySpec, cache: Path, forbidden: Forbidden) -> StudyChec
     except CatalogueError as error:
         problems.append(spec.problem(("server", _way_to_start(spec.server)), str(error)))
     baseline: Settings | None = None
+    known_good: tuple[Settings, ...] = ()
     try:
-        baseline = next(iter(known_good_settings(spec, catalogue)), {})
+        known_good = known_good_settings(spec, catalogue)
+        baseline = next(iter(known_good), {})
     except SpecError as error:
         problems += error.problems
     command, env = _baseline_command(spec, catalogue, baseline)
@@ -119,7 +121,7 @@ def check_study(spec: StudySpec, cache: Path, forbidden: Forbidden) -> StudyChec
         tunables=[_tunable(parameter) for parameter in spec.space.parameters.values()],
         combinations=combinations(spec.space),
         baseline=baseline,
-        known_good=len(spec.known_good),
+        known_good=len({spec.space.canonical(settings) for settings in known_good}),
         command=command,
         env=env,
         refusals=refusals(spec.space, forbidden),

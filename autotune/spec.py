@@ -16,14 +16,18 @@ from pydantic import BeforeValidator, ConfigDict, Field, ValidationError, field_
 from autotune.search import SearchSpace
 from autotune.spec_paths import path_complaints, portable, with_absolute_paths
 from autotune.spec_problems import Complaint, SpecError, SpecProblem, key_text, validation_complaints
-from autotune.spec_rules import known_good_complaints, plan_complaints
+from autotune.spec_rules import finals_complaints, known_good_complaints, plan_complaints
 from autotune.spec_space import space_complaints
-from autotune.toml_lines import key_lines, line_of
+from autotune.toml_lines import KeyPath, key_lines, line_of
 from trials.settings import BenchPlan, Limits, Plan, ServerPlan, Settings
 
 __all__ = ["SpecError", "SpecProblem", "StudySpec"]
 
 DEFAULT_COMMAND = ("python", "-m", "sglang.launch_server")
+MOST_HOURS, MOST_TRIALS = 8760, 100_000
+"""A year, and more boots than fit into it."""
+MOST_SEED = 2**32 - 1
+"""What NumPy's generators take."""
 _TIME_OF_DAY = re.compile(r"([01]\d|2[0-3]):([0-5]\d)(:00)?")
 
 
@@ -44,10 +48,10 @@ class StudySection(Plan):
     """
 
     name: str
-    hours: float | None = Field(default=None, gt=0, allow_inf_nan=False)
-    trials: int | None = Field(default=None, ge=1)
+    hours: float | None = Field(default=None, gt=0, le=MOST_HOURS, allow_inf_nan=False)
+    trials: int | None = Field(default=None, ge=1, le=MOST_TRIALS)
     until: Annotated[time | None, BeforeValidator(_time_of_day)] = None
-    seed: int | None = Field(default=None, ge=0)
+    seed: int | None = Field(default=None, ge=0, le=MOST_SEED)
     stop_when_done: bool = True
 
     @field_validator("name")
@@ -189,13 +193,15 @@ def _build(file: Path, text: str, written: Mapping[str, Any]) -> StudySpec:
     document = with_absolute_paths(written, file.absolute().parent)
     parts, complaints = _validated(_with_defaults(document))
     complaints += space_complaints(document.get("space"))
-    complaints += _endless_numbers(document)
+    known = {complaint.path for complaint in complaints}
+    complaints += (more for more in _endless_numbers(document) if known.isdisjoint(_stems(more.path)))
     if parts is None or complaints:
         raise _ComplaintsError(complaints)
     server = parts.server.model_copy(update=dict(parts.speculation))
     space = SearchSpace.from_dict(parts.space)
     complaints += plan_complaints(server, space, parts.bench)
     complaints += known_good_complaints(space, parts.known_good)
+    complaints += finals_complaints(parts.finals.boots, parts.study.trials)
     complaints += path_complaints(server, parts.bench)
     if complaints:
         raise _ComplaintsError(complaints)
@@ -231,6 +237,10 @@ def _endless_numbers(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[C
     elif isinstance(value, dict | list):
         for step, item in value.items() if isinstance(value, dict) else enumerate(value):
             yield from _endless_numbers(item, (*path, step))
+
+
+def _stems(path: KeyPath) -> list[KeyPath]:
+    return [path[:length] for length in range(1, len(path) + 1)]
 
 
 def _read(file: Path) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 
 from autotune.spec_problems import Complaint
 from autotune.toml_lines import KeyPath, key_lines
+from trials.box.description import BoxError, load_box
 from trials.prompts import PromptFileError, load_prompts
 from trials.prompts.reader import BUILTIN
 from trials.settings import BenchPlan, ServerPlan
@@ -58,6 +59,11 @@ def path_complaints(server: ServerPlan, bench: BenchPlan) -> Iterator[Complaint]
                 yield Complaint(key, f"there is no {path}; write the model's folder or its name on the hub")
     if server.box is not None and server.box.startswith("/") and not Path(server.box).is_file():
         yield Complaint(("server", "box"), f"there is no file {server.box}; write a box's name or its file")
+    elif server.box is not None:
+        try:
+            load_box(server.box)
+        except BoxError as error:
+            yield Complaint(("server", "box"), str(error))
     if bench.prompts != BUILTIN and not Path(bench.prompts).is_file():
         message = f'there is no file {bench.prompts}; write "builtin" or the path of a JSONL file'
         yield Complaint(("bench", "prompts"), message)

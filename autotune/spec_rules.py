@@ -38,6 +38,16 @@ def plan_complaints(server: ServerPlan, space: SearchSpace, bench: BenchPlan) ->
     yield from _levels(bench)
 
 
+def finals_complaints(boots: int | None, trials: int | None) -> Iterator[Complaint]:
+    """Finals that leave nothing of the night for the search."""
+    if boots is not None and trials is not None and boots >= trials:
+        message = (
+            f"is {boots} of {trials} trials, so that nothing would be searched; "
+            f"write less, 0 for no finals, or nothing to let the night choose"
+        )
+        yield Complaint(("finals", "boots"), message)
+
+
 def known_good_complaints(space: SearchSpace, known_good: Sequence[Settings]) -> Iterator[Complaint]:
     """Known-good settings that lie outside the space, each with the line to add or to change."""
     for place, settings in enumerate(known_good):

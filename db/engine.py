@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +18,7 @@ from typing import Any
 
 from optuna.exceptions import StorageInternalError
 from optuna.storages import RDBStorage
-from sqlalchemy import URL, Connection, Engine, create_engine, text
+from sqlalchemy import URL, Connection, Engine, create_engine, event, text
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
 from db.errors import StudyFileError, StudyWriteError
@@ -49,7 +49,7 @@ def open_writer(path: Path, *, create: bool = False) -> Engine:
     if create:
         path.parent.mkdir(parents=True, exist_ok=True)
     revision = None if create and _holds_nothing(path) else _revision(path)
-    engine = create_engine(_url(path), creator=lambda: _connect(path))
+    engine = _engine(path, lambda: _connect(path))
     if revision != REVISION:
         _migrate(engine, path)
     return engine
@@ -186,6 +186,9 @@ def copy_study(source: Path, target: Path) -> None:
     with open_reader(source) as reader, reader.connect() as connection:
         try:
             connection.exec_driver_sql("VACUUM INTO ?", (str(target),))
+        except StudyFileError:
+            target.unlink(missing_ok=True)
+            raise
         except SQLAlchemyError as error:
             target.unlink(missing_ok=True)
             raise StudyFileError(f"{target}: the study could not be copied there: {error}") from error
@@ -209,7 +212,20 @@ def _read_engine(path: Path, how: str) -> Engine:
             _uri(path, how), uri=True, timeout=READER_TIMEOUT_S, check_same_thread=False, isolation_level=None
         )
 
-    return create_engine(_url(path), creator=connect)
+    return _engine(path, connect)
+
+
+def _engine(path: Path, connect: Callable[[], sqlite3.Connection]) -> Engine:
+    engine = create_engine(_url(path), creator=connect)
+    event.listen(engine, "handle_error", lambda context: _refuse_damage(path, context.original_exception))
+    return engine
+
+
+def _refuse_damage(path: Path, error: BaseException) -> None:
+    """Damage shows page by page: a file that opens well may hold none of what is asked for."""
+    # Only damage is of this very class; what passes (a lock, a full disk) is of one below it.
+    if type(error) is sqlite3.DatabaseError:
+        raise StudyFileError(f"{path}: the study file cannot be read: {error}") from error
 
 
 def _url(path: Path) -> URL:

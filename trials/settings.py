@@ -93,8 +93,8 @@ class ServerPlan(Plan):
     command: tuple[str, ...] | None = None
     image: str | None = None
     box: str | None = None
-    model_path: str
-    draft_model_path: str | None = None
+    model_path: str = Field(min_length=1)
+    draft_model_path: str | None = Field(default=None, min_length=1)
     args: tuple[str, ...] = ()
     env: Mapping[str, str] = Field(default_factory=dict)
     boot_timeout_s: float = Field(default=1500.0, gt=0)
@@ -106,10 +106,14 @@ class ServerPlan(Plan):
         return self.box is not None
 
 
+MOST_STREAMS = 8192
+"""More than any machine of eight GPUs carries, and fewer than would break the client."""
+
+
 class BenchPlan(Plan):
     """How throughput is measured. Levels are numbers of concurrent streams."""
 
-    levels: tuple[Annotated[int, Field(ge=1)], ...] = (1,)
+    levels: tuple[Annotated[int, Field(ge=1, le=MOST_STREAMS)], ...] = (1,)
     main_level: int = 1
     prompts: str = "builtin"
     output_tokens: int = Field(default=512, ge=2)

@@ -78,8 +78,8 @@ def _show_baseline(checked: StudyCheck) -> None:
     for name, value in checked.env.items():
         say(f"  export {name}={shlex.quote(value)}")
     say(f"  {shlex.join(checked.command)}")
-    if checked.known_good > 1:
-        say(f"and {checked.known_good - 1} more known-good settings are tried first")
+    if (more := checked.known_good - 1) > 0:
+        say(f"and {more} more known-good setting{' is' if more == 1 else 's are'} tried first")
 
 
 def _show_refusals(checked: StudyCheck) -> None:

@@ -90,6 +90,17 @@ def test_all_problems_are_told_at_once_in_the_order_of_the_file(tmp_path: Path) 
     assert [problem.split(":")[1] for problem in problems(tmp_path, text)] == ["3", "4", "6", "8"]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        GOOD + "[bench]\nmax_seconds_per_level = nan\n",
+        GOOD.replace("[space]", "[space]\nmem_fraction_static = { low = -inf, high = 0.9 }"),
+    ],
+)
+def test_an_endless_number_is_told_once(text: str, tmp_path: Path) -> None:
+    assert len(problems(tmp_path, text)) == 1
+
+
 BROKEN = [
     # structure
     ("[study\n", "study.toml:1: is not valid TOML"),
@@ -114,6 +125,10 @@ BROKEN = [
     (GOOD.replace("trials = 10", "hours = -1"), "[study] hours: is -1; write a number of hours above 0"),
     (GOOD.replace("trials = 10", "hours = nan"), "[study] hours: is nan"),
     (GOOD.replace("trials = 10", "hours = inf"), "[study] hours: is inf"),
+    (GOOD.replace("trials = 10", "hours = 1e300"), "a year at most"),
+    (GOOD.replace("trials = 10", f"trials = {10**22}"), "write a whole number of boots from 1 to 100,000"),
+    (GOOD.replace("trials = 10", "trials = 1\nseed = 4294967296"), "a whole number from 0 to 4294967295"),
+    (GOOD + "[finals]\nboots = 10\n", "[finals] boots: is 10 of 10 trials, so that nothing"),
     (GOOD.replace("trials = 10", 'until = "25:00"'), "is '25:00'; write a local time of day, \"HH:MM\""),
     (GOOD.replace("trials = 10", 'until = "7:00"'), "is '7:00'; write a local time of day"),
     (GOOD.replace("trials = 10", "until = 7"), '[study] until: is 7; write a local time of day, "HH:MM"'),
@@ -125,6 +140,8 @@ BROKEN = [
     ),
     (GOOD.replace("[server]", '[server]\ncommand = ["x"]\nbox = "b"'), "stands beside command; keep one"),
     (GOOD.replace("[server]", "[server]\ncommand = []"), "[server] command: is empty"),
+    (GOOD.replace("[server]", '[server]\nbox = "demoo"'), "[server] box: no box 'demoo'; write one of"),
+    (GOOD.replace("org/model", ""), "[server] model_path: is ''; write a model name or folder"),
     (GOOD.replace("[server]", '[server]\ncommand = "python x"'), "is 'python x'; write a list of words"),
     (GOOD.replace("[server]", "[server]\nenv = { A = 1 }"), "[server] env.A: is 1; write a table of texts"),
     (GOOD.replace("[server]", '[server]\ngpus = "some"'), "is 'some'; write \"all\" or a list"),

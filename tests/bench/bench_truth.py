@@ -119,7 +119,8 @@ def _play(task: Task) -> list[dict[Gain, Played]]:
 def table(rows: Sequence[Row]) -> str:
     lines = [
         "| box | noise | true gain | claims covered (nights whose word is true) | half-width | significant "
-        "| winner (best finalist) within 1 % of best; below it on average | best finalist: claimed, true | bias | finals "
+        "| winner (best finalist) within 1 % of best; below it on average | best finalist: claimed, true "
+        "| bias | finals "
         "| before finals: covered, too high, bias |",
         "|---|---|---|---|---|---|---|---|---|---|---|",
     ]

@@ -132,6 +132,22 @@ def test_a_half_file_is_named(night: Night, tmp_path: Path) -> None:
         open_reader(half)
 
 
+def test_damage_that_shows_only_later_is_named(night: Night, tmp_path: Path) -> None:
+    for _ in range(20):
+        night.play(completed(82.0))
+    checkpoint(night.journal.engine)
+    damaged = tmp_path / "damaged.db"
+    content = bytearray(night.path.read_bytes())
+    content[8192:] = bytes(len(content) - 8192)
+    damaged.write_bytes(content)
+    for engine in (lambda: open_reader(damaged).engine, lambda: open_writer(damaged)):
+        with pytest.raises(StudyFileError, match=r"damaged\.db: the study file cannot be read"):
+            queries.trials(engine().connect())
+    with pytest.raises(StudyFileError, match="cannot be read"):
+        copy_study(damaged, tmp_path / "copied.db")
+    assert not (tmp_path / "copied.db").exists()
+
+
 def test_the_database_of_another_program_is_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "study.db"
     with sqlite3.connect(path) as connection:
