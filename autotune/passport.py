@@ -47,6 +47,8 @@ class Passport(_Part):
     measured_at: str
     server: ServerPlan
     bench: BenchPlan
+    argv: tuple[str, ...]
+    left_out: tuple[str, ...] = ()
     settings: Settings
     ran: Settings
     reached: tuple[RecordedLevel, ...]

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from typing import Any
 
 from autotune.arms import NORMAL_QUANTILE
 from autotune.machine import Machine
 from autotune.passport import Passport, RecordedLevel
 from autotune.verdict import streams
+from trials.argument_checks import ENDPOINT_FLAGS
 from trials.fingerprint import fingerprint
-from trials.outcome import AnyOutcome, Completed, Measurement, Stopped
+from trials.outcome import AnyOutcome, CommandRecord, Completed, Measurement, Stopped
 
 _WEIGHTS_TOLERANCE, _KV_TOLERANCE = 0.01, 0.02
 """Shares. Both follow from settings and sizes; what is left is what drivers and allocators take."""
@@ -70,10 +72,14 @@ class Verification:
         if self.differences:
             names = ", ".join(finding.about for finding in self.differences)
             return f"No match{word}: {names} differ{'s' if len(self.differences) == 1 else ''}."
+        others = [
+            finding.about for finding in self.findings if not finding.decides and finding.agrees is False
+        ]
+        though = f"; what else differs: {', '.join(others)}" if others else ""
         agreeing = [finding for finding in self.findings if finding.decides and finding.agrees]
         loosest = max((finding.allowed or 0.0 for finding in agreeing), default=0.0)
         sure = f"the least sure to within {loosest:.1%}"
-        return f"Match{word}: all {len(agreeing)} figures that decide agree, {sure}."
+        return f"Match{word}: all {len(agreeing)} figures that decide agree, {sure}{though}."
 
     def to_json(self) -> dict[str, Any]:
         findings = [asdict(finding) for finding in self.findings]
@@ -89,6 +95,8 @@ class Verification:
 def verify(passport: Passport, outcome: AnyOutcome, machine: Machine) -> Verification:
     """Compare what a boot showed here with what was recorded."""
     findings = [*_circumstances(passport, outcome, machine), *_models(passport)]
+    if outcome.command is not None:
+        findings.append(_command(passport, outcome.command, outcome.server_version))
     if isinstance(outcome, Completed | Stopped):
         findings += [*_figures(passport, outcome), *_throughputs(passport, outcome)]
         return Verification(passport.simulated, "", tuple(findings))
@@ -105,6 +113,30 @@ def _circumstances(passport: Passport, outcome: AnyOutcome, machine: Machine) ->
     }
     for about, (recorded, found) in pairs.items():
         yield Finding(about, recorded or None, found or None, _same(recorded, found), decides=False)
+
+
+def _command(passport: Passport, ran: CommandRecord, version: str | None) -> Finding:
+    """The flags recorded against those that the settings make here; another release may have other names."""
+    recorded = {*_flags(passport.argv), *_flags(passport.left_out)}
+    inside = ran.argv.index(passport.server.image) + 1 if passport.server.image in ran.argv else 0
+    found = set(_flags(ran.argv[inside:]))
+    same_release = _same(passport.versions.get("sglang"), version) is not False
+    if recorded == found:
+        return Finding("command", "the same flags", "the same flags", True, decides=same_release)
+    only_recorded, only_here = _listed(recorded - found), _listed(found - recorded)
+    return Finding("command", only_recorded, only_here, False, decides=same_release)
+
+
+def _flags(argv: Sequence[str]) -> Iterator[str]:
+    """Each flag with its values, without the program and the address."""
+    starts = [place for place, word in enumerate(argv) if word.startswith("--")]
+    for start, end in pairwise([*starts, len(argv)]):
+        if argv[start].split("=")[0] not in ENDPOINT_FLAGS:
+            yield " ".join(argv[start:end])
+
+
+def _listed(flags: set[str]) -> str:
+    return " ".join(sorted(flags)) or "nothing else"
 
 
 def _models(passport: Passport) -> Iterator[Finding]:

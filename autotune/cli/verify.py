@@ -35,7 +35,10 @@ def verify(
     studies: StudiesOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Boot a recorded command here and compare: exit code 0 for a match, 1 when something differs."""
+    """Boot a recorded command here and compare: exit code 0 when all figures that decide agree, else 1.
+
+    Another GPU, driver or release explains a difference and is told, but is none by itself.
+    """
     recorded = _read(passport, level, studies)
     server = recorded.runnable_server
     machine = look_at_machine(server)

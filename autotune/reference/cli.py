@@ -16,7 +16,7 @@ _HEAD = f"""# The command line
 
 {GENERATED}
 
-Exit codes: 0 done, 1 failed (`verify`: something differs), 2 bad input, 3 nothing found, 130 interrupted; a
+Exit codes: 0 done, 1 failed (`verify`: no match), 2 bad input, 3 nothing found, 130 interrupted; a
 study that was interrupted goes on with the same command. `--json` prints data for programs on standard
 output, and whatever is said about it goes to standard error. A STUDY is a name in the folder `--studies`
 (left out: `$AUTOTUNE_STUDIES`, else `./studies`), a study's folder, or a `study.db`; left out: the study

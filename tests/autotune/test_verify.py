@@ -17,6 +17,7 @@ from tests.autotune.export.test_export_formats import EXPORTED
 from trials.gpus import GpuCard
 from trials.outcome import (
     BootReport,
+    CommandRecord,
     Completed,
     Failure,
     FailureKind,
@@ -94,6 +95,34 @@ def test_another_driver_explains_and_does_not_decide() -> None:
         "links",
         "driver",
     ]
+
+
+def started(*flags: str, program: tuple[str, ...] = ("python", "-m", "sglang.launch_server")) -> Completed:
+    words = ("--model-path", "org/model", "--trust-remote-code", "--json-model-override-args", '{"a": 1}')
+    return ran(131.0, 420.0, command=CommandRecord(argv=(*program, *words, *flags)))
+
+
+def test_a_recorded_command_that_its_settings_do_not_make_is_no_match() -> None:
+    found = verify(passport(), started("--tp-size", "4", "--host", "127.0.0.1", "--port", "17001"), HERE)
+    assert [(one.about, one.recorded, one.found) for one in found.differences] == [
+        ("command", "--tp-size 8", "--tp-size 4")
+    ]
+
+
+def test_program_address_and_order_are_no_difference() -> None:
+    inside = ("docker", "run", "--gpus", "all", "--entrypoint", "python3", "my/image:1")
+    same = ("--port", "17001", "--tp-size", "8", "--host", "127.0.0.1")
+    assert verify(passport(), started(*same), HERE).matches
+    server = {"model_path": "org/model", "image": "my/image:1"}
+    assert verify(passport(server=server), started(*same, program=inside), HERE).matches
+    left_out = passport(left_out=("--stream-interval", "1"))
+    assert verify(left_out, started(*same, "--stream-interval", "1"), HERE).matches
+
+
+def test_another_release_may_name_a_flag_otherwise() -> None:
+    found = verify(passport(versions={"sglang": "0.6"}), started("--tensor-parallel-size", "8"), HERE)
+    assert found.matches
+    assert found.sentence.endswith("; what else differs: SGLang, command.")
 
 
 def test_what_nobody_knows_is_neither_a_match_nor_a_difference() -> None:
