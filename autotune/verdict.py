@@ -37,7 +37,8 @@ class Verdict:
         confirmed: Decided by fresh boots of the finals alone.
         over_limits: Settings that were faster and break a limit, as ``(trial, what it breaks)``.
         probability_best: That nothing it was compared with (the other finalists, else all that was booted) is
-            truly faster; from the posterior of ``finals_belief`` or ``search_belief``. None without a winner.
+            truly faster; from the posterior of ``finals_belief`` or ``search_belief``. None without a winner,
+            or while nothing else has worked.
         drift: Of the machine's throughput over the night, None if unknown.
         baseline_confirmed: It was booted in the finals too.
         measured_tok_s: Mean of the winner's boots as measured, tok/s.
@@ -102,7 +103,7 @@ def decide(
             replicates=tuple(trial.number for trial in trials if trial.key == winner.key),
             throughput=belief.estimate(winner),
             confirmed=bool(finals),
-            probability_best=belief.probability_best(winner),
+            probability_best=belief.probability_best(winner) if len(everything) > 1 else None,
             measured_tok_s=math.exp(winner.mean_log),
         )
     if base is None:
@@ -210,7 +211,8 @@ def _comparison_words(verdict: Verdict) -> str:
     if verdict.best is None:
         return ""
     if verdict.speed_up is None or verdict.speed_up_ci95 is None:
-        return "These are your own settings: nothing was faster."
+        rivals = "was faster" if verdict.probability_best is not None else "else has worked so far"
+        return f"These are your own settings: nothing {rivals}."
     low, high = verdict.speed_up_ci95
     mine = f"trial {verdict.baseline} with {tok_s_words(verdict.baseline_throughput, verdict.simulated)}"
     ratio = f"{verdict.speed_up:.2f} times (95 % {low:.2f} to {high:.2f}) your own settings, {mine}."

@@ -28,7 +28,7 @@ def diagnose(logs: LogsArgument, exit_code: ExitCodeOption = None, json: JsonOpt
     unreadable = 0
     for file in logs:
         try:
-            diagnosis = diagnose_file(file, exit_code=exit_code)
+            diagnosis = _diagnosed(file, exit_code)
         except LogError as error:
             say_error(str(error))
             unreadable += 1
@@ -39,6 +39,12 @@ def diagnose(logs: LogsArgument, exit_code: ExitCodeOption = None, json: JsonOpt
             _show(file, diagnosis)
     if unreadable:
         raise typer.Exit(BAD_INPUT)
+
+
+def _diagnosed(file: Path, exit_code: int | None) -> Diagnosis:
+    if file.is_file() and not file.stat().st_size:
+        raise LogError(f"{file}: is empty; name the log that the server wrote")
+    return diagnose_file(file, exit_code=exit_code)
 
 
 def _show(file: Path, diagnosis: Diagnosis) -> None:

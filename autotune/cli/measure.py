@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from resource import RLIM_INFINITY, RLIMIT_NOFILE, getrlimit
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -16,7 +17,7 @@ from trials.outcome import Measurement
 from trials.prompts import Prompt, load_prompts
 from trials.prompts.reader import BUILTIN
 from trials.server_info import read_server_info
-from trials.settings import BenchPlan
+from trials.settings import MOST_STREAMS, BenchPlan
 
 if TYPE_CHECKING:
     from trials.throughput import Comparison
@@ -37,7 +38,12 @@ PromptsOption = Annotated[
     typer.Option("--prompts", metavar="FILE", help="A JSONL file of prompts or chats, or the built-in ones."),
 ]
 SecondsOption = Annotated[
-    float, typer.Option("--seconds", help="At most so long a level and server, s.", min=0.1)
+    float,
+    typer.Option(
+        "--seconds",
+        help="At most so long a level and server, s; until all streams decode, four times that.",
+        min=0.1,
+    ),
 ]
 RoundsOption = Annotated[int, typer.Option("--rounds", help="With --compare: turns of each server.", min=1)]
 KeyOption = Annotated[
@@ -47,6 +53,9 @@ KeyOption = Annotated[
 
 
 _DEFAULT = BenchPlan()
+_OWN_FILES = 64
+"""Files that this process has open besides its streams, with room to spare."""
+
 _WIDE = 200
 """Columns of a table that goes to a file or a pipe."""
 
@@ -73,7 +82,9 @@ def measure(
     simulated = any(_is_simulated(url) for url in urls)
     if compare:
         first, second = urls
-        compared = compare_urls(first, second, wanted, bench, deck, rounds=rounds, api_key=api_key)
+        compared = compare_urls(
+            first, second, wanted, bench, deck, rounds=rounds, on_level=_say_level, api_key=api_key
+        )
         if json:
             _answer([_comparison_json(one) for one in compared], simulated)
         else:
@@ -109,13 +120,20 @@ def _measure(
     from trials.throughput import measure_url
 
     if quiet or not out().is_terminal:
-        return measure_url(url, levels, bench, deck, api_key=api_key)
+        return measure_url(url, levels, bench, deck, on_level=_say_level, api_key=api_key)
     with out().status("waiting for the first token") as status:
 
         def show(level: int, tok_s: float) -> None:
             status.update(f"{streams(level)}: {tok_s:.1f} tok/s so far")
 
-        return measure_url(url, levels, bench, deck, on_progress=show, api_key=api_key)
+        def begin(level: int) -> None:
+            status.update(f"{streams(level)}: waiting for all to decode")
+
+        return measure_url(url, levels, bench, deck, on_level=begin, on_progress=show, api_key=api_key)
+
+
+def _say_level(level: int) -> None:
+    typer.echo(f"measuring {streams(level)}", err=True)
 
 
 def _levels(text: str) -> list[int]:
@@ -125,7 +143,21 @@ def _levels(text: str) -> list[int]:
         levels = []
     if not levels or min(levels) < 1:
         _refuse(f"--levels is {text!r}; write numbers of streams, e.g. 1,8,48")
+    _check_files(max(levels))
     return levels
+
+
+def _check_files(level: int) -> None:
+    """Every stream is an open file, and a process without a free one cannot even end in order."""
+    if level > MOST_STREAMS:
+        _refuse(f"--levels asks for {streams(level)}; write at most {MOST_STREAMS}")
+    limit, _ = getrlimit(RLIMIT_NOFILE)
+    most = limit - _OWN_FILES
+    if limit != RLIM_INFINITY and level > most:
+        _refuse(
+            f"--levels asks for {streams(level)}, but this process may have only {limit} files open; "
+            f"write at most {most}, or raise the limit (ulimit -n {level + _OWN_FILES})"
+        )
 
 
 def _check(urls: list[str], compare: bool) -> None:

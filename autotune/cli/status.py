@@ -23,6 +23,7 @@ from db.engine import open_reader
 from db.errors import StudyFileError
 from db.imports import ImportedSource, imported_sources
 from db.studies import list_studies, studies_folder
+from trials.marks import marked_processes
 
 AllOption = Annotated[bool, typer.Option("--all", help="A line for every study in the folder.")]
 
@@ -35,6 +36,7 @@ class Status:
         imports: Sources of boots from elsewhere that it was told of.
         caveat: What may be missing from its file, None when nothing is.
         page: Address of its page, None while none is up.
+        left_running: Processes of the server that a dead runner left: they hold the GPUs.
     """
 
     folder: Path
@@ -43,6 +45,7 @@ class Status:
     imports: Sequence[ImportedSource]
     caveat: str | None
     page: str | None
+    left_running: int
 
     def to_json(self) -> dict[str, Any]:
         stands, run = self.standing, self.standing.run
@@ -60,6 +63,7 @@ class Status:
             "best": self.study.verdict().to_json(),
             "imports": [asdict(source) for source in self.imports],
             "page": self.page,
+            "left_running": self.left_running,
             "caveat": self.caveat,
         }
 
@@ -92,7 +96,8 @@ def read_status(path: Path) -> Status:
         stands = read_standing(connection, study)
         imports = imported_sources(connection)
     page = lasting_page(path.parent) or lasting_page(path.parent, RUN_RECORD)
-    return Status(path.parent, study, stands, imports, reader.caveat, page.url if page else None)
+    left = len(marked_processes(study.card.uuid)) if stands.state.word == "died" else 0
+    return Status(path.parent, study, stands, imports, reader.caveat, page.url if page else None, left)
 
 
 def show_status(found: Status) -> None:
@@ -102,6 +107,8 @@ def show_status(found: Status) -> None:
     word = " (SIMULATED: no number of it is real)" if found.study.card.simulated else ""
     say(f"{found.study.name}{word}", style="bold")
     say(f"state   {_state_words(stands)}")
+    if found.left_running:
+        say(f"server  {found.left_running} of its processes still run, until the next run ends them")
     say(f"trials  {_count_words(stands)}")
     say(f"best    {found.study.verdict().sentence}", style="green")
     if left := _left_words(stands):

@@ -41,7 +41,8 @@ class StudyIsRunningError(RuntimeError):
     def __init__(self, folder: Path, holder: Holder | None) -> None:
         who = str(holder) if holder else "a process that has not said its name yet"
         super().__init__(
-            f"study {folder.name!r} is already being run by {who}; stop it first with: autotune stop"
+            f"study {folder.name!r} is already being run by {who}; stop it first with: "
+            f"autotune stop {folder.name}"
         )
         self.holder = holder
 

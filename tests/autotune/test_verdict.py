@@ -55,6 +55,12 @@ def test_the_fastest_wins_with_its_ratio_to_the_baseline() -> None:
     assert 1.3 < low < 1.5 < high < 1.7
 
 
+def test_while_nothing_else_has_worked_nothing_is_said_of_chances() -> None:
+    verdict = judge(trial(0, "mine", 80.0, role="baseline"), failed(1, "a"))
+    assert verdict.probability_best is None
+    assert verdict.sentence.endswith("These are your own settings: nothing else has worked so far.")
+
+
 def test_replicates_are_pooled_so_that_one_lucky_boot_does_not_win() -> None:
     lucky = [trial(1, "a", 110.0), trial(2, "a", 90.0), trial(3, "a", 91.0)]
     verdict = judge(trial(0, "mine", 80.0, role="baseline"), *lucky, trial(4, "b", 106.0))

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from autotune.cli import measure
 from autotune.cli.main import app
 from trials.testing.pace import Fault, Pace
 from trials.testing.paced_server import PacedServer
@@ -28,6 +29,7 @@ def test_json_is_the_measurement_object_of_every_level() -> None:
     assert (one["level"], four["level"]) == (1, 4)
     assert one["decode_tok_s"] == pytest.approx(200, rel=0.1)
     assert four["decode_tok_s"] == pytest.approx(800, rel=0.15)
+    assert result.stderr.splitlines() == ["measuring 1 stream", "measuring 4 streams"]
     assert set(one) >= {"decode_tok_s_ci95", "ttft_ms", "accept_length", "stopped_by"}
 
 
@@ -55,6 +57,7 @@ def test_two_servers_are_compared_with_an_interval() -> None:
     assert low < told["ratio"] < high
     assert (len(told["first"]), len(told["second"])) == (3, 3)
     assert "the second is faster" in shown.stdout
+    assert shown.stderr == "measuring 1 stream\n"
 
 
 @pytest.mark.parametrize(
@@ -64,7 +67,11 @@ def test_two_servers_are_compared_with_an_interval() -> None:
         (("http://127.0.0.1:1", "--levels", "0"), "--levels is '0'"),
         (("http://127.0.0.1:1", "http://127.0.0.1:2"), "two with --compare"),
         (("http://127.0.0.1:1", "--compare"), "two with --compare"),
-        (("ftp://localhost",), "is no server address"),
+        (("http://127.0.0.1:1", "--levels", "1,1000000"), "1000000 streams; write at most 8192"),
+        (("ftp://localhost",), "'ftp://localhost' is no server address"),
+        (("http://127.0.0.1:99999",), "'http://127.0.0.1:99999' is no server address"),
+        (("http://127.0.0.1:0",), "'http://127.0.0.1:0' is no server address"),
+        (("http://[::1",), "'http://[::1' is no server address"),
         (("http://127.0.0.1:1", "--prompts", "/no/file.jsonl"), "/no/file.jsonl"),
     ],
 )
@@ -72,6 +79,14 @@ def test_bad_input_is_named_before_anything_is_sent(words: tuple[str, ...], sent
     result = autotune(*words)
     assert result.exit_code == 2
     assert sentence in result.stderr
+
+
+def test_more_streams_than_files_may_be_open_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measure, "getrlimit", lambda _: (256, 4096))
+    result = autotune("http://127.0.0.1:9", "--levels", "8,193", *QUICK)
+    assert result.exit_code == 2
+    assert "193 streams, but this process may have only 256 files open; write at most 192" in result.stderr
+    assert autotune("http://127.0.0.1:9", "--levels", "192", *QUICK).exit_code == 1
 
 
 def test_a_server_that_is_not_there_is_a_failure_in_one_sentence() -> None:

@@ -165,6 +165,13 @@ def test_diagnose_exits_0_whatever_it_finds(tmp_path: Path) -> None:
     assert autotune("diagnose", log).exit_code == 0
 
 
+def test_diagnose_of_an_empty_file_is_no_verdict(tmp_path: Path) -> None:
+    (tmp_path / "server.log").touch()
+    result = autotune("diagnose", tmp_path / "server.log")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "server.log: is empty" in result.stderr
+
+
 def test_diagnose_names_a_log_that_is_not_there(tmp_path: Path) -> None:
     result = autotune("diagnose", tmp_path / "no.log")
     assert result.exit_code == 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -18,6 +19,7 @@ from autotune.liveness import started_s
 from autotune.night.inbox_watch import InboxWatch
 from autotune.night.stop_requests import StopRequests
 from db import queries
+from db.engine import open_reader
 from db.imports import ImportedBoot, replace_imports
 from tests.autotune.dashboard.sample_study import RULED_OUT, SAMPLE
 from tests.db.nights import Night, completed
@@ -59,6 +61,24 @@ def test_status_says_what_was_saved_and_what_was_known_before(night: Night) -> N
     told = json.loads(autotune("status", "--json").stdout)
     assert told["plan"]["boots_saved"] == 1
     assert told["imports"] == [{"source": "earlier.db", "same": True, "worked": 1, "failed": 0}]
+
+
+def test_status_after_a_runners_death_tells_what_it_left_running(night: Night, tmp_path: Path) -> None:
+    dead = Night(tmp_path / "dead" / "study.db", SAMPLE, pid=os.getpid(), started=0.0)
+    dead.begin()
+    with open_reader(dead.path) as reader, reader.connect() as connection:
+        card = queries.study(connection)
+    assert card is not None
+    left = subprocess.Popen(["sleep", "60"], env={**os.environ, "AUTOTUNE_MARK": f"{card.uuid}:0:1"})
+    try:
+        said, told = autotune("status", "dead").stdout, autotune("status", "dead", "--json").stdout
+    finally:
+        left.kill()
+        left.wait()
+    assert "server  1 of its processes still run" in said
+    assert json.loads(told)["left_running"] == 1
+    assert "still run" not in autotune("status", "dead").stdout
+    dead.close()
 
 
 def test_status_as_json(night: Night) -> None:
