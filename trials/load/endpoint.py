@@ -25,12 +25,16 @@ class Endpoint:
         Raises:
             ValueError: If it is no http or https address.
         """
-        parts = urlsplit(url if "://" in url else f"http://{url}")
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError(f"{url!r} is no server address; write one like http://127.0.0.1:30000")
+        try:
+            parts = urlsplit(url if "://" in url else f"http://{url}")
+            port = parts.port
+        except ValueError:
+            raise _no_address(url) from None
+        if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
+            raise _no_address(url)
         tls = parts.scheme == "https"
-        port = parts.port or (443 if tls else 80)
-        return cls(parts.hostname, port, tls, parts.path.rstrip("/").removesuffix("/v1"), api_key)
+        prefix = parts.path.rstrip("/").removesuffix("/v1")
+        return cls(parts.hostname, port or (443 if tls else 80), tls, prefix, api_key)
 
     @property
     def url(self) -> str:
@@ -50,3 +54,8 @@ class Endpoint:
             headers["Authorization"] = f"Bearer {self.api_key}"
         head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
         return f"{method} {self.prefix}{path} HTTP/1.1\r\n{head}\r\n".encode() + body
+
+
+def _no_address(url: str) -> ValueError:
+    example = "http://127.0.0.1:30000, with a port from 1 to 65535"
+    return ValueError(f"{url!r} is no server address; write one like {example}")

@@ -9,6 +9,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from trials.load.counted import counted
 from trials.load.endpoint import Endpoint
 from trials.load.refusals import broken_stream, refusal_error
 from trials.load.sse import MalformedResponseError
@@ -181,7 +182,7 @@ class _WaveRun:
         if now - self._sent > self._patience.connect_s:
             raise MeasureError(
                 FailureKind.HANG,
-                f"{self._endpoint.url} did not accept {len(self._streams)} connections "
+                f"{self._endpoint.url} did not accept {counted(len(self._streams), 'connection')} "
                 f"within {self._patience.connect_s:g} s",
             )
         return False
@@ -194,8 +195,8 @@ class _WaveRun:
         if silent > patience and not self._paused_s:
             raise MeasureError(
                 FailureKind.HANG,
-                f"no token from any of {self._open} open streams for {silent:.0f} s",
-                [f"{len(arrivals)} of {len(self._streams)} streams had begun"],
+                f"no token from {_any_of(self._open, 'open stream')} for {silent:.0f} s",
+                [f"{len(arrivals)} of {counted(len(self._streams), 'stream')} had begun"],
             )
         if self._look is not None and now - self._last_look >= LOOK_S:
             self._last_look = now
@@ -221,5 +222,9 @@ class _WaveRun:
         if trouble.status is not None:
             raise refusal_error(trouble.status, trouble.evidence)
         tokens = stream.counts[-1] if stream.counts else 0
-        where = f"after {tokens} tokens of one of {len(self._streams)} streams"
+        where = f"after {counted(tokens, 'token')} of {_any_of(len(self._streams), 'stream', 'one')}"
         raise broken_stream(f"{trouble.sentence}, {where}", trouble.evidence)
+
+
+def _any_of(number: int, noun: str, which: str = "any") -> str:
+    return counted(number, noun) if number == 1 else f"{which} of {counted(number, noun)}"

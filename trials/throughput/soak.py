@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from threading import Event as Never
 
-from trials.load import Endpoint, Patience, run_wave
+from trials.load import Endpoint, Patience, counted, run_wave
 from trials.prompts import Prompt
 from trials.recorder import StopSignal
 from trials.settings import BenchPlan
@@ -63,7 +63,8 @@ async def _soak(
         short += sum(map(is_short, wave.streams))
     if not short:
         return ()
-    return (f"{short} of {answers} answers to the longest prompt at {level} streams were cut short",)
+    where = f"at {counted(level, 'stream')}"
+    return (f"{short} of {answers} answers to the longest prompt {where} were cut short",)
 
 
 def _longest(prompts: Sequence[Prompt]) -> Prompt:
