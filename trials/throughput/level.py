@@ -10,7 +10,7 @@ from threading import Event as Never
 from typing import TypeAlias
 
 from trials.boot_log.events import Event
-from trials.load import Endpoint, Patience, Wave, run_wave
+from trials.load import Endpoint, Patience, Wave, counted, run_wave
 from trials.measure_errors import Hopeless, MeasureError, NoSteadyWindowError
 from trials.outcome import FailureKind, Measurement, StoppedBy
 from trials.prompts import Prompt
@@ -19,9 +19,9 @@ from trials.settings import BenchPlan
 from trials.throughput.approach import Approach, find_approach, flush_cache
 from trials.throughput.decode_log import LogWindow, no_log
 from trials.throughput.latency import MeasuredWave
-from trials.throughput.report import NO_WINDOW, TOO_SLOW, level_report
+from trials.throughput.report import DRIPS, NO_WINDOW, TOO_SLOW, level_report
 from trials.throughput.series import Steady, steady_part
-from trials.throughput.window import steady_window
+from trials.throughput.window import pace_together, steady_window
 
 NARROW = 0.01
 """Relative half-width of the 95 % interval at which a level is done."""
@@ -117,6 +117,8 @@ class _LevelRun:
             wave = await self._wave(approach, deadline)
             self._keep(wave)
             if (wave.cut or time.monotonic() >= deadline) and not self._deserves_another(wave):
+                if not self.waves:
+                    raise self._no_window(wave)
                 return self._finish("time")
             if self._is_narrow():
                 return self._finish("precision")
@@ -175,25 +177,28 @@ class _LevelRun:
         return steady.rate.half_width < NARROW and not steady.drifting
 
     def _finish(self, stopped_by: StoppedBy) -> Measurement:
-        if not self.waves:
-            raise self._no_window()
         steady = steady_part(self.waves)
         per_stream = steady.rate.mean / steady.running
         if per_stream < DRIP_TOK_S:
-            raise MeasureError(
-                FailureKind.HANG,
-                f"the server drips: {per_stream:.2f} tok/s a stream at {self.level} streams",
-            )
+            raise MeasureError(FailureKind.HANG, DRIPS.format(pace=per_stream, streams=self._streams))
         return level_report(self.level, steady, self.events, stopped_by, self.notes)
 
-    def _no_window(self) -> NoSteadyWindowError:
+    @property
+    def _streams(self) -> str:
+        return counted(self.level, "stream")
+
+    def _no_window(self, last: Wave) -> NoSteadyWindowError:
         """Time was up: the server is too slow. Answers ended first: the bench asks for too few tokens."""
+        pace = None if last.paused_s else pace_together(last)
+        if pace is not None and pace < DRIP_TOK_S:
+            drips = DRIPS.format(pace=pace, streams=self._streams)
+            return NoSteadyWindowError(FailureKind.HANG, drips, self.notes)
         if time.monotonic() >= self.give_up_at:
             limit = LONGEST_FIRST_WAVE * self.bench.max_seconds_per_level
             return NoSteadyWindowError(
-                FailureKind.HANG, TOO_SLOW.format(level=self.level, seconds=limit), self.notes
+                FailureKind.HANG, TOO_SLOW.format(streams=self._streams, seconds=limit), self.notes
             )
-        return NoSteadyWindowError(None, NO_WINDOW.format(level=self.level), self.notes)
+        return NoSteadyWindowError(None, NO_WINDOW.format(streams=self._streams), self.notes)
 
 
 def _measured(wave: Wave) -> MeasuredWave | None:

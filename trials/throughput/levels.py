@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
+from trials.load import counted
 from trials.measure_errors import MeasureError
 from trials.outcome import Measurement
 from trials.prompts import Prompt
@@ -15,6 +17,9 @@ from trials.throughput.level import OnProgress, measure_level
 
 FIRST_ANSWER_PATIENCE_S = 120.0
 
+OnLevel: TypeAlias = Callable[[int], None]
+"""Called with a level before it is measured."""
+
 
 def measure_url(
     url: str,
@@ -24,6 +29,7 @@ def measure_url(
     *,
     log_window: LogWindow = no_log,
     stop: StopSignal | None = None,
+    on_level: OnLevel | None = None,
     on_progress: OnProgress | None = None,
     seed: int = 0,
     api_key: str | None = None,
@@ -38,6 +44,8 @@ def measure_url(
     ready_generation(url, FIRST_ANSWER_PATIENCE_S, stop=stop, api_key=api_key)
     results = []
     for level in levels:
+        if on_level is not None:
+            on_level(level)
         try:
             results.append(
                 measure_level(
@@ -53,6 +61,10 @@ def measure_url(
                 )
             )
         except MeasureError as error:
-            summary = f"at {level} streams: {error.summary}"
-            raise MeasureError(error.kind, summary, error.evidence, error.status) from error
+            raise MeasureError(error.kind, _at(level, error.summary), error.evidence, error.status) from error
     return results
+
+
+def _at(level: int, sentence: str) -> str:
+    where = f"at {counted(level, 'stream')}"
+    return sentence if where in sentence else f"{where}: {sentence}"

@@ -14,13 +14,14 @@ from trials.throughput.series import Steady
 from trials.throughput.window import is_short
 
 NO_WINDOW = (
-    "no steady window at {level} streams: answers ended before every stream had decoded a few steps; "
+    "no steady window at {streams}: answers ended before every stream had decoded a few steps; "
     "raise bench.output_tokens"
 )
 TOO_SLOW = (
-    "too slow at {level} streams: {seconds:g} s passed before every stream had decoded a few steps; "
+    "too slow at {streams}: {seconds:g} s passed before every stream had decoded a few steps; "
     "raise bench.max_seconds_per_level if such a load is meant"
 )
+DRIPS = "the server drips: {pace:.2f} tok/s a stream at {streams}"
 LONG_WARM_UP = 0.25
 """A warm-up is worth a sentence from this share of the time on."""
 

@@ -16,6 +16,9 @@ SHORT_SHARE = 0.9
 LATE_SHARE = 0.1
 """A stream that begins in this last share of the way to the first finish was queued, not running."""
 
+PACE_S = 2.0
+"""A stream's pace is not judged on less time than this."""
+
 STEPS_PER_BIN = 4
 MOST_BINS = 10
 """A window is cut into up to this many bins of at least ``STEPS_PER_BIN`` arrivals a stream."""
@@ -79,6 +82,19 @@ def steady_window(wave: Wave) -> Window | None:
         return None
     bins = min(MOST_BINS, steps // STEPS_PER_BIN)
     return Window(start, end, len(running), _rates(running, np.linspace(start, end, bins + 1)))
+
+
+def pace_together(wave: Wave) -> float | None:
+    """tok/s of the median stream since all had begun; None where they had not for ``PACE_S``."""
+    if not all(stream.times.size for stream in wave.streams):
+        return None
+    since = max(float(stream.times[0]) for stream in wave.streams)
+    paces = []
+    for stream in wave.streams:
+        seconds = (float(stream.times[-1]) if stream.complete else wave.ended) - since
+        if seconds >= PACE_S:
+            paces.append((stream.tokens - np.interp(since, stream.times, stream.counts)) / seconds)
+    return float(np.median(paces)) if paces else None
 
 
 def _first_finish(streams: Sequence[StreamRecord]) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Iterator
 
 import pytest
 
@@ -14,7 +15,7 @@ from trials.prompts import load_prompts
 from trials.settings import BenchPlan
 from trials.testing.pace import Fault, Pace
 from trials.testing.paced_server import PacedServer
-from trials.throughput import measure_level
+from trials.throughput import measure_level, measure_url
 
 PROMPTS = load_prompts()[:20]
 IMPATIENT = Patience(connect_s=2, first_token_s=1, stall_s=0.6)
@@ -32,7 +33,7 @@ def measured(pace: Pace, **options: object) -> Measurement:
     "pace,kind,words",
     [
         (Pace(fault=Fault.STALL), FailureKind.HANG, "no token from any of 2 open streams"),
-        (Pace(first_token_s=30), FailureKind.HANG, "no token from any of"),
+        (Pace(first_token_s=30), FailureKind.HANG, "no token from 1 open stream"),
         (Pace(fault=Fault.RESET), None, "after 20 tokens of one of 2 streams"),
         (Pace(fault=Fault.CLOSE), None, "the connection was lost before the answer ended"),
         (Pace(fault=Fault.MALFORMED), None, "not an event stream"),
@@ -60,7 +61,7 @@ def test_trouble_is_named(pace: Pace, kind: FailureKind | None, words: str) -> N
 def test_a_hang_is_a_hang_even_if_time_is_up_before_patience_is(pace: Pace) -> None:
     patience = Patience(connect_s=2, first_token_s=2, stall_s=2)
     bench = BenchPlan(output_tokens=40, max_seconds_per_level=1.5)
-    with PacedServer(pace) as server, pytest.raises(MeasureError, match="no token from any of") as caught:
+    with PacedServer(pace) as server, pytest.raises(MeasureError, match="no token from") as caught:
         measure_level(server.url, 2, bench, PROMPTS, patience=patience)
     assert caught.value.kind is FailureKind.HANG
 
@@ -93,6 +94,51 @@ def test_a_server_without_a_window_in_four_times_the_time_is_too_slow() -> None:
     with PacedServer(Pace(step_s=0.6)) as server, slow as caught:
         measure_level(server.url, 2, bench, PROMPTS)
     assert caught.value.kind is FailureKind.HANG
+
+
+class NeverFull(PacedServer):
+    """Does not care how many tokens were asked for."""
+
+    def _counts(self, asked: int) -> Iterator[int]:
+        return super()._counts(10**6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("server", [PacedServer, NeverFull])
+def test_a_drip_is_named_soon_after_time_is_up(server: type[PacedServer]) -> None:
+    bench = BenchPlan(output_tokens=16, max_seconds_per_level=0.8)
+    begun = time.monotonic()
+    drips = pytest.raises(NoSteadyWindowError, match=r"the server drips: 0\.\d+ tok/s a stream at 1 stream$")
+    with server(Pace(step_s=1.0)) as dripping, drips as caught:
+        measure_level(dripping.url, 1, bench, PROMPTS)
+    assert caught.value.kind is FailureKind.HANG
+    assert time.monotonic() - begun < 10
+
+
+def test_a_long_prefill_is_no_drip() -> None:
+    bench = BenchPlan(output_tokens=40, max_seconds_per_level=0.3)
+    slow = pytest.raises(NoSteadyWindowError, match="too slow at 1 stream: ")
+    with PacedServer(Pace(first_token_s=1.5, step_s=0.2)) as server, slow:
+        measure_level(server.url, 1, bench, PROMPTS)
+
+
+def test_the_level_is_named_once_and_counted_in_good_english() -> None:
+    bench = BenchPlan(output_tokens=40, max_seconds_per_level=0.3)
+    with PacedServer(Pace(fault=Fault.CLOSE, fault_after=9)) as server, pytest.raises(MeasureError) as caught:
+        measure_url(server.url, (1,), bench, PROMPTS)
+    assert caught.value.summary == (
+        "at 1 stream: the connection was lost before the answer ended, after 9 tokens of 1 stream"
+    )
+    with PacedServer(Pace(step_s=0.6)) as server, pytest.raises(MeasureError) as caught:
+        measure_url(server.url, (1,), bench, PROMPTS)
+    assert caught.value.summary.startswith("too slow at 1 stream: ")
+
+
+def test_one_silent_stream_is_one_stream() -> None:
+    bench = BenchPlan(output_tokens=40, max_seconds_per_level=1.5)
+    silent = pytest.raises(MeasureError, match="no token from 1 open stream for")
+    with PacedServer(Pace(fault=Fault.STALL)) as server, silent:
+        measure_level(server.url, 1, bench, PROMPTS, patience=IMPATIENT)
 
 
 def test_answers_too_short_for_a_window_are_the_fault_of_the_bench() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from trials.load import StreamRecord, Wave
-from trials.throughput.window import is_short, steady_window
+from trials.throughput.window import is_short, pace_together, steady_window
 
 
 def stream(
@@ -87,3 +87,18 @@ def test_too_few_steps_are_no_window(streams: list[StreamRecord]) -> None:
 def test_a_wave_without_any_token_is_no_window() -> None:
     silent = StreamRecord(0.0, np.array([]), np.array([], dtype=np.int64), 10, False)
     assert steady_window(Wave((silent,), 5.0, True)) is None
+
+
+def test_a_pace_counts_from_where_all_have_begun_and_up_to_the_cut() -> None:
+    cut = Wave((stream(1.0, 1.0, 9, complete=False), stream(5.0, 1.0, 5, complete=False)), 13.0, cut=True)
+    assert pace_together(cut) == pytest.approx(4 / 8)
+
+
+def test_a_pace_of_whole_answers_ends_with_them() -> None:
+    assert pace_together(wave(stream(1.0, 1.0, 4), stream(1.0, 1.0, 8))) == pytest.approx(1.0)
+
+
+def test_there_is_no_pace_where_a_stream_still_waits_or_all_have_just_begun() -> None:
+    waits = StreamRecord(0.0, np.array([]), np.array([], dtype=np.int64), 9, complete=False)
+    assert pace_together(wave(stream(1.0, 1.0, 9), waits)) is None
+    assert pace_together(wave(stream(1.0, 0.5, 4), stream(1.0, 0.5, 3))) is None
