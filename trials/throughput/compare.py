@@ -13,7 +13,7 @@ from trials.prompts import Prompt
 from trials.recorder import StopSignal
 from trials.settings import BenchPlan
 from trials.throughput.intervals import CONFIDENCE
-from trials.throughput.levels import measure_url
+from trials.throughput.levels import OnLevel, measure_url
 
 ROUNDS = 5
 
@@ -45,6 +45,7 @@ def compare_urls(
     *,
     rounds: int = ROUNDS,
     stop: StopSignal | None = None,
+    on_level: OnLevel | None = None,
     api_key: str | None = None,
 ) -> list[Comparison]:
     """Measure both servers in turn, ``rounds`` times a level, each time the other one first.
@@ -57,11 +58,13 @@ def compare_urls(
     part = bench.model_copy(update={"max_seconds_per_level": bench.max_seconds_per_level / rounds})
     comparisons = []
     for level in levels:
-        seen: dict[str, list[Measurement]] = {first: [], second: []}
+        if on_level is not None:
+            on_level(level)
+        sides: list[tuple[str, list[Measurement]]] = [(first, []), (second, [])]
         for turn in range(rounds):
-            for url in (first, second) if turn % 2 == 0 else (second, first):
-                seen[url] += measure_url(url, (level,), part, prompts, stop=stop, seed=turn, api_key=api_key)
-        comparisons.append(_compared(level, seen[first], seen[second]))
+            for url, seen in sides if turn % 2 == 0 else reversed(sides):
+                seen += measure_url(url, (level,), part, prompts, stop=stop, seed=turn, api_key=api_key)
+        comparisons.append(_compared(level, sides[0][1], sides[1][1]))
     return comparisons
 
 
