@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -42,23 +44,38 @@ def read_server_info(url: str, *, timeout_s: float = 10.0) -> ServerInfo:
     """Ask the server at ``url``; a server that does not answer gives an empty ServerInfo."""
     for route in _ROUTES:
         try:
-            answer = httpx.get(url + route, timeout=timeout_s, trust_env=False)
-            if answer.status_code == httpx.codes.OK:
-                return parse_server_info(answer.json())
+            answer = _answer(url + route, timeout_s)
         except (httpx.HTTPError, ValueError):
             continue
+        if isinstance(answer, dict):
+            return parse_server_info(answer)
     return ServerInfo()
 
 
+def _answer(address: str, timeout_s: float) -> Any:
+    """httpx's own limit is for the silence between two pieces, so it never ends an answer that drips."""
+    deadline = time.monotonic() + timeout_s
+    body = b""
+    with httpx.stream("GET", address, timeout=timeout_s, trust_env=False) as answer:
+        answer.raise_for_status()
+        for piece in answer.iter_bytes():
+            body += piece
+            if time.monotonic() > deadline:
+                raise httpx.ReadTimeout(f"{address} gave no whole answer within {timeout_s:g} s")
+    return json.loads(body)
+
+
 def parse_server_info(answer: Mapping[str, Any]) -> ServerInfo:
-    states = answer.get("internal_states") or [{}]
-    state = states[0] if isinstance(states[0], Mapping) else {}
+    states = answer.get("internal_states")
+    state = states[0] if isinstance(states, list) and states and isinstance(states[0], Mapping) else {}
+    usage = state.get("memory_usage")
+    running = state.get("effective_max_running_requests_per_dp")
     version = answer.get("version")
     return ServerInfo(
         args=answer,
         version=str(version) if version else None,
-        memory=_memory(state.get("memory_usage") or {}),
-        max_running_requests=state.get("effective_max_running_requests_per_dp"),
+        memory=_memory(usage) if isinstance(usage, Mapping) else {},
+        max_running_requests=running if isinstance(running, int) else None,
     )
 
 
@@ -71,12 +88,12 @@ def complete_report(report: BootReport, info: ServerInfo) -> BootReport:
 def _memory(usage: Mapping[str, Any]) -> dict[str, float]:
     figures: dict[str, float] = {}
     for ours, theirs in _MEMORY_NAMES.items():
-        value = next((usage[name] for name in theirs if usage.get(name) is not None), None)
+        value = next((usage[name] for name in theirs if isinstance(usage.get(name), int | float)), None)
         if value is not None:
             figures[ours] = value
     graphs = usage.get("graph")
     if isinstance(graphs, Mapping):
-        figures["graphs_gib"] = round(sum(graphs.values()), 3)
+        figures["graphs_gib"] = round(sum(gib for gib in graphs.values() if isinstance(gib, int | float)), 3)
     elif isinstance(graphs, int | float):
         figures["graphs_gib"] = graphs
     return figures
