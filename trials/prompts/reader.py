@@ -84,7 +84,7 @@ def load_prompts(source: str = BUILTIN, base: Path = Path()) -> tuple[Prompt, ..
         return _read(resources.files(__package__).joinpath("builtin.jsonl").read_text("utf-8"), BUILTIN)
     path = base / source
     try:
-        text = path.read_text("utf-8")
+        text = path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise PromptFileError(f"{path}: cannot be read as prompts ({error})") from None
     return _read(text, str(path))

@@ -29,6 +29,10 @@ def test_texts_chats_and_lengths_are_read(tmp_path: Path) -> None:
     )
 
 
+def test_a_byte_order_mark_is_no_text(tmp_path: Path) -> None:
+    assert written(tmp_path, '\ufeff{"prompt": "Hi"}\n') == (Prompt((Message("user", "Hi"),)),)
+
+
 @pytest.mark.parametrize(
     "line,words",
     [
