@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import re
 import time
 from collections.abc import Callable
@@ -72,6 +73,7 @@ class TokenStream(asyncio.Protocol):
         self.times: list[float] = []
         self.counts: list[int] = []
         self.complete = False
+        self.uncounted_at = -math.inf
         self._request = request
         self._asked = asked
         self._ended = ended
@@ -119,7 +121,7 @@ class TokenStream(asyncio.Protocol):
     def _event(self, data: bytes, now: float) -> None:
         found = _COUNT.search(data)
         if found is None:
-            self._uncounted(data)
+            self._uncounted(data, now)
             return
         if not data.endswith(b"}"):
             raise MalformedResponseError(f"an event is cut off: {data[-60:]!r}")
@@ -131,7 +133,7 @@ class TokenStream(asyncio.Protocol):
         elif count > self.counts[-1]:
             self.counts[-1] = count  # read from the socket together: one arrival
 
-    def _uncounted(self, data: bytes) -> None:
+    def _uncounted(self, data: bytes, now: float) -> None:
         if data == b"[DONE]":
             self._done()
             return
@@ -140,6 +142,8 @@ class TokenStream(asyncio.Protocol):
             self._end(Trouble("the server answered with an error in mid-stream", evidence=_shown(data)))
         elif any(choice.get("finish_reason") == "abort" for choice in message.get("choices") or ()):
             self._end(Trouble("the server aborted the request", evidence=_shown(data)))
+        elif _has_text(message):
+            self.uncounted_at = now
         self._extra.update((message.get("sglext") or {}).get("spec_tokens_details") or {})
 
     def _done(self) -> None:
@@ -183,6 +187,12 @@ class TokenStream(asyncio.Protocol):
             verify_steps=details.get("spec_verify_ct") or None,
             correct_drafts=(details.get("spec_num_correct_drafts") or 0, proposed) if proposed else None,
         )
+
+
+def _has_text(message: dict[str, Any]) -> bool:
+    """Whether it is more than the role, which some servers send before the first token."""
+    deltas = ((choice.get("delta") or {}) for choice in message.get("choices") or ())
+    return bool(message.get("text")) or any(delta.get("content") for delta in deltas)
 
 
 def parsed_event(data: bytes) -> dict[str, Any]:

@@ -202,7 +202,12 @@ class _WaveRun:
             self._last_look = now
             self._look(self._so_far(cut=True))
         # A silent wave is ended by patience: cut by the clock, a hang would pass for a short measurement.
-        return now >= self._deadline and (silent < BREATH_S or self._paused_s > 0) and self._is_enough(now)
+        alive = min(silent, now - self._last_uncounted) < BREATH_S or self._paused_s > 0
+        return now >= self._deadline and alive and self._is_enough(now)
+
+    @property
+    def _last_uncounted(self) -> float:
+        return max(stream.uncounted_at for stream in self._streams)
 
     def _is_enough(self, now: float) -> bool:
         if self._may_cut is None or self._may_cut(self._so_far(cut=True)):

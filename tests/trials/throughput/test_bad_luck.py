@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import threading
 import time
+from asyncio import StreamWriter
 from collections.abc import Iterator
 
 import pytest
@@ -108,11 +111,32 @@ class NeverFull(PacedServer):
 def test_a_drip_is_named_soon_after_time_is_up(server: type[PacedServer]) -> None:
     bench = BenchPlan(output_tokens=16, max_seconds_per_level=0.8)
     begun = time.monotonic()
-    drips = pytest.raises(NoSteadyWindowError, match=r"the server drips: 0\.\d+ tok/s a stream at 1 stream$")
+    drips = pytest.raises(NoSteadyWindowError, match=r"the server drips: [01]\.\d\d tok/s a stream at 1 stream$")
     with server(Pace(step_s=1.0)) as dripping, drips as caught:
         measure_level(dripping.url, 1, bench, PROMPTS)
     assert caught.value.kind is FailureKind.HANG
     assert time.monotonic() - begun < 10
+
+
+class Uncounting(PacedServer):
+    """Streams words without end, and never says how many tokens they are."""
+
+    async def _steps(self, asked: int, chat: bool, counted: bool, writer: StreamWriter) -> int | None:
+        word = {"choices": [{"delta": {"content": " word"}}]} if chat else {"text": " word"}
+        event = f"data: {json.dumps(word)}\n\n".encode()
+        while True:
+            writer.write(f"{len(event):x}\r\n".encode() + event + b"\r\n")
+            await writer.drain()
+            await asyncio.sleep(self.pace.step_s)
+
+
+@pytest.mark.slow
+def test_an_endless_answer_without_counts_is_named_soon() -> None:
+    begun = time.monotonic()
+    uncounted = pytest.raises(MeasureError, match="counts tokens neither on the chat route nor on /generate")
+    with Uncounting(Pace(step_s=0.2)) as server, uncounted:
+        measure_level(server.url, 1, BenchPlan(), PROMPTS)
+    assert time.monotonic() - begun < 15
 
 
 def test_a_long_prefill_is_no_drip() -> None:
