@@ -3,6 +3,10 @@
 A study lives in one file, Optuna's tables and ours together, in WAL mode: one runner writes, anybody reads.
 Commits are not synced one by one (``synchronous=NORMAL``: a power cut may cost the last moments of the trial
 that is being written, never the file); ``checkpoint`` after every trial syncs all of it.
+
+A study with a write-ahead log beside it is opened by SQLite alone, and never as immutable: whoever closes a
+file drops all locks that his process holds on it (https://www.sqlite.org/howtocorrupt.html, 2.2), and the
+next one to leave would take the log away from under us.
 """
 
 from __future__ import annotations
@@ -29,7 +33,6 @@ BUSY_TIMEOUT_S = 30.0
 READER_TIMEOUT_S = 5.0
 """Readers hardly ever wait in WAL mode: only while the log is being recovered, s."""
 
-_MAGIC = b"SQLite format 3\0"
 _WAL_VERSION_AT = 18
 _WAL_VERSION = 2
 
@@ -90,7 +93,7 @@ class StudyReader:
 
     Attributes:
         caveat: What may be missing from the file, one sentence, or None.
-        frozen: The file is read as it stood when it was opened (see ``is_outdated``).
+        frozen: The file is read as it stood when it was opened (see ``what_is_there``).
     """
 
     path: Path
@@ -101,9 +104,17 @@ class StudyReader:
     def connect(self) -> Connection:
         return self.engine.connect()
 
-    def is_outdated(self) -> bool:
-        """True when the handle cannot see the present and must be opened again."""
-        return self.frozen and _wal(self.path).exists()
+    def what_is_there(self) -> tuple[int | None, ...]:
+        """Differs from before when the handle cannot see the present and must be opened again.
+
+        It names the file, the write-ahead log beside it, and the last change where SQLite looks for none.
+
+        Raises:
+            OSError: If the file is gone.
+        """
+        file, log = self.path.stat(), _wal(self.path)
+        log_inode = log.stat().st_ino if log.exists() else None
+        return file.st_ino, log_inode, file.st_mtime_ns if self.frozen else None
 
     def close(self) -> None:
         self.engine.dispose()
@@ -265,6 +276,7 @@ def _bring_up_to_date(path: Path) -> None:
 
 
 def _in_wal_mode(path: Path) -> bool:
+    """Of a file without a write-ahead log, which nobody has open."""
     with path.open("rb") as file:
         header = file.read(_WAL_VERSION_AT + 1)
     return len(header) > _WAL_VERSION_AT and header[_WAL_VERSION_AT] == _WAL_VERSION
@@ -281,13 +293,20 @@ def _holds_nothing(path: Path) -> bool:
     """No file, or one whose first runner died before it could make a table."""
     if not path.exists() or path.stat().st_size == 0:
         return True
-    return is_sqlite(path) and not _look_inside(path)[0]
+    return not _look_inside(path)[0]
 
 
 def is_sqlite(path: Path) -> bool:
     """An SQLite file of whatever program, empty ones excepted."""
-    with path.open("rb") as file:
-        return file.read(len(_MAGIC)) == _MAGIC
+    if not path.stat().st_size:
+        return False
+    try:
+        _look_inside(path)
+    except _NoDatabaseError:
+        return False
+    except StudyFileError:
+        pass
+    return True
 
 
 def _revision(path: Path) -> str | None:
@@ -298,8 +317,6 @@ def _revision(path: Path) -> str | None:
     """
     if not path.is_file():
         raise StudyFileError(f"{path}: there is no such study file")
-    if path.stat().st_size and not is_sqlite(path):
-        raise StudyFileError(f"{path}: not a study file (it is no SQLite database)")
     tables, revision = _look_inside(path)
     if VERSION_TABLE not in tables:
         raise StudyFileError(f"{path}: {_whose(tables, path)}")
@@ -309,6 +326,10 @@ def _revision(path: Path) -> str | None:
         f"{path}: the study was written by a newer autotune (its tables are revision {revision}, this one"
         f" knows {REVISION}); upgrade autotune"
     )
+
+
+class _NoDatabaseError(StudyFileError):
+    """The file is of another kind."""
 
 
 def _look_inside(path: Path) -> tuple[set[str], str | None]:
@@ -322,6 +343,8 @@ def _look_inside(path: Path) -> tuple[set[str], str | None]:
             return tables, None
         row: Any = connection.execute(f"SELECT version_num FROM {VERSION_TABLE}").fetchone()
     except sqlite3.DatabaseError as error:
+        if error.sqlite_errorcode == sqlite3.SQLITE_NOTADB:
+            raise _NoDatabaseError(f"{path}: not a study file (it is no SQLite database)") from error
         raise StudyFileError(f"{path}: the study file cannot be read: {error}") from error
     finally:
         connection.close()

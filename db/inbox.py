@@ -19,9 +19,17 @@ from db import schema
 from db.clock import utc_now
 from db.engine import open_writer, transaction
 from db.errors import StudyFileError
+from db.outcomes import OUTCOME_WORDS
+from trials.outcome import Completed, EnvironmentFailed, Interrupted, SettingsFailed, Stopped
 from trials.settings import SettingValue
 
 RequestKind: TypeAlias = Literal["stop_after_trial", "stop_now", "try_settings", "pin_baseline", "note"]
+_NO_RESULT = {
+    OUTCOME_WORDS[Stopped]: "was stopped early",
+    OUTCOME_WORDS[SettingsFailed]: "failed",
+    OUTCOME_WORDS[EnvironmentFailed]: "failed with its machine",
+    OUTCOME_WORDS[Interrupted]: "was interrupted",
+}
 
 
 @dataclass(frozen=True)
@@ -66,10 +74,11 @@ def pin_baseline(path: Path, trial: int) -> None:
     """Make a trial the baseline from now on.
 
     Raises:
-        StudyFileError: If the study has no such trial.
+        StudyFileError: If the study has no such trial, or it has not worked: nothing could be compared with it.
     """
     with _short_transaction(path) as connection:
         _require_trial(connection, path, trial)
+        _require_result(connection, path, trial)
         _put(connection, "pin_baseline", {"trial": trial}, answer="done")
         connection.execute(insert(schema.pins).values(at=utc_now(), trial=trial))
 
@@ -138,3 +147,12 @@ def _require_trial(connection: Connection, path: Path, trial: int) -> None:
     number = schema.trials.c.number
     if connection.execute(select(number).where(number == trial)).first() is None:
         raise StudyFileError(f"{path}: the study has no trial {trial}")
+
+
+def _require_result(connection: Connection, path: Path, trial: int) -> None:
+    table = schema.trials.c
+    row = connection.execute(select(table.outcome, table.tok_s).where(table.number == trial)).one()
+    if row.outcome == OUTCOME_WORDS[Completed] and row.tok_s is not None:
+        return
+    why = _NO_RESULT.get(row.outcome, "has no result")
+    raise StudyFileError(f"{path}: trial {trial} {why}; only a trial that worked can be the baseline")

@@ -32,12 +32,11 @@ class _Handle:
         self.reader: StudyReader = open_reader(path)
         self.connection: Connection = self.reader.connect()
         self.version = data_version(self.connection)
-        self._path = path
-        self._inode = path.stat().st_ino
+        self._opened = self.reader.what_is_there()
 
     def is_lost(self) -> bool:
         """True when the path now leads to another file, or the handle cannot see the present."""
-        return self.reader.is_outdated() or self._path.stat().st_ino != self._inode
+        return self.reader.what_is_there() != self._opened
 
     def has_changed(self) -> bool:
         version = data_version(self.connection)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -108,3 +110,19 @@ class Night:
         self.storage.remove_session()
         self.storage.engine.dispose()
         self.journal.close()
+
+
+_RENAME = """
+import sys
+from pathlib import Path
+from db.engine import open_writer, transaction
+engine = open_writer(Path(sys.argv[1]))
+with transaction(engine) as connection:
+    connection.exec_driver_sql("UPDATE autotune_study SET name = ?", (sys.argv[2],))
+engine.dispose()
+"""
+
+
+def another_process_renames(path: Path, name: str) -> None:
+    """Write to a study from outside: locks are held by processes, not by connections."""
+    subprocess.run([sys.executable, "-c", _RENAME, str(path), name], check=True, timeout=60)

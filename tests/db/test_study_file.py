@@ -16,14 +16,16 @@ from db.engine import (
     checkpoint,
     copy_study,
     data_version,
+    is_sqlite,
     open_reader,
+    open_storage,
     open_writer,
     reason_of,
 )
 from db.errors import StudyFileError, StudyWriteError
 from db.journal import Journal
 from db.studies import find_study, list_studies
-from tests.db.nights import Night, completed
+from tests.db.nights import Night, another_process_renames, completed
 
 
 def _numbers(reader: StudyReader) -> list[int]:
@@ -76,7 +78,6 @@ def test_a_running_study_is_read_without_a_caveat_right_after_a_checkpoint(night
     night.play(completed(82.0))
     with open_reader(night.path) as reader:
         assert reader.caveat is None
-        assert not reader.is_outdated()
 
 
 def test_a_frozen_reader_knows_when_a_runner_came_back(night: Night, tmp_path: Path) -> None:
@@ -85,11 +86,21 @@ def test_a_frozen_reader_knows_when_a_runner_came_back(night: Night, tmp_path: P
     copied.parent.mkdir()
     shutil.copy(night.path, copied)
     with open_reader(copied) as reader:
-        assert not reader.is_outdated()
+        opened = reader.what_is_there()
+        assert reader.what_is_there() == opened
         engine = open_writer(copied)
         with engine.connect():
-            assert reader.is_outdated()
+            assert reader.what_is_there() != opened
         engine.dispose()
+
+
+def test_a_frozen_reader_knows_that_somebody_wrote_and_left(night: Night) -> None:
+    night.close()
+    with open_reader(night.path) as reader:
+        opened = reader.what_is_there()
+        another_process_renames(night.path, "changed")
+        assert not night.path.with_name("study.db-wal").exists()
+        assert reader.what_is_there() != opened
 
 
 def test_a_copy_taken_while_a_trial_is_written_is_whole(night: Night, tmp_path: Path) -> None:
@@ -106,12 +117,23 @@ def test_a_copy_taken_while_a_trial_is_written_is_whole(night: Night, tmp_path: 
         copy_study(night.path, tmp_path / "no such folder" / "copied.db")
 
 
+def test_looking_at_an_open_study_keeps_its_locks(night: Night) -> None:
+    """Without them the next process to leave would take the write-ahead log away from under the runner."""
+    before = (log := night.path.with_name("study.db-wal")).stat().st_ino
+    open_storage(night.path)
+    open_reader(night.path).close()
+    open_writer(night.path).dispose()
+    assert is_sqlite(night.path)
+    another_process_renames(night.path, "changed")
+    assert log.stat().st_ino == before
+
+
 @pytest.mark.parametrize(
     "content, sentence",
     [
         (b"", "the study file is empty"),
         (b"PK\x03\x04 not a database at all", "no SQLite database"),
-        (b"SQLite format 3\0" + b"\xff" * 4096, "cannot be read"),
+        (b"SQLite format 3\0" + b"\xff" * 4096, "no SQLite database"),
     ],
 )
 def test_junk_is_named(tmp_path: Path, content: bytes, sentence: str) -> None:

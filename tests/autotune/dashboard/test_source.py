@@ -8,7 +8,7 @@ from fastapi.testclient import TestClient
 from autotune.dashboard import source as source_module
 from autotune.dashboard.source import StudySource
 from db.journal import Journal
-from tests.db.nights import Night, completed, settings_failed
+from tests.db.nights import Night, another_process_renames, completed, settings_failed
 
 
 def test_polling_reads_the_study_only_after_a_change(night: Night, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,6 +78,18 @@ def test_a_file_that_was_replaced_is_read_anew(night: Night, own_page: TestClien
     shutil.copy(other.path, copied)
     copied.rename(night.path)
     assert len(own_page.get("/api/studies/night/trials").json()) == 2
+
+
+def test_a_log_that_was_taken_away_is_noticed(night: Night, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source_module, "CHECK_INTERVAL_S", 0.0)
+    night.close()
+    source = StudySource(night.path, "night")
+    assert source.snapshot().study.card.name == "night"
+    for log in night.path.parent.glob("study.db-*"):
+        log.unlink()
+    another_process_renames(night.path, "seen")
+    assert source.snapshot().study.card.name == "seen"
+    source.close()
 
 
 def test_a_study_that_is_just_being_made_is_one_sentence(own_page: TestClient, night: Night) -> None:
