@@ -18,6 +18,8 @@ from trials.settings import Limits
 _BOOTS_TO_CONFIRM = 2
 _WORTH_SAYING = 0.003
 """A difference between what was measured and what is believed that a reader would stumble over."""
+_HARDLY = 0.05
+"""A leader less likely than this to be the best leads a crowd that no single boot can tell apart."""
 _ALMOST = 0.99
 """Nothing is said to be surer than this: the posterior knows only of the noise between boots."""
 
@@ -32,6 +34,7 @@ class Verdict:
         throughput: Believed of the winner: its boots' mean less the luck that made it the winner.
         baseline: Number of the trial that everything is compared with, None without one.
         no_baseline: Why there is none; empty when there is.
+        pinned: The user made another trial than his own settings the baseline.
         speed_up: Winner over baseline (1.6: sixty percent faster), None without a baseline.
         significant: The interval of the speed-up lies above 1; None without a baseline.
         confirmed: Decided by fresh boots of the finals alone.
@@ -52,6 +55,7 @@ class Verdict:
     baseline: int | None = None
     baseline_throughput: Estimate | None = None
     no_baseline: str = ""
+    pinned: bool = False
     speed_up: float | None = None
     speed_up_ci95: tuple[float, float] | None = None
     significant: bool | None = None
@@ -89,8 +93,17 @@ def decide(
     """
     everything = pool(trials, level)
     finals = _deciding_finals(trials, level, limits)
+    is_pinned = pinned is not None and not any(
+        trial.number == pinned and trial.role == "baseline" for trial in trials
+    )
     base, no_baseline = _baseline(trials, pinned, [*finals, *everything])
-    empty = Verdict(level, simulated, no_baseline=no_baseline, drift=drift(trials, level))
+    empty = Verdict(
+        level,
+        simulated,
+        no_baseline=no_baseline,
+        pinned=is_pinned,
+        drift=drift(trials, level),
+    )
     if not everything:
         return empty
     belief = _belief(finals, everything, base)
@@ -162,7 +175,8 @@ def _first_inside(
 
 
 def _baseline(trials: Sequence[TrialView], pinned: int | None, arms: Sequence[Arm]) -> tuple[Arm | None, str]:
-    """The arm of the user's own settings, or why there is none."""
+    """The arm of the user's own settings or of the trial that he pinned, or why there is none."""
+    whose = _whose(pinned is not None)
     if pinned is not None:
         mine = [trial for trial in trials if trial.number == pinned]
     else:
@@ -172,11 +186,15 @@ def _baseline(trials: Sequence[TrialView], pinned: int | None, arms: Sequence[Ar
             if arm.key == trial.key:
                 return arm, ""
     if not mine:
-        return None, "your own settings have not been tried yet"
+        return None, f"{whose} have not been tried yet"
     last = mine[-1]
     if last.failure is not None:
-        return None, f"your own settings did not run (trial {last.number}: {last.failure.summary})"
-    return None, f"your own settings (trial {last.number}) have no result at this level"
+        return None, f"{whose} did not run (trial {last.number}: {last.failure.summary})"
+    return None, f"{whose} (trial {last.number}) gave no result at this level"
+
+
+def _whose(pinned: bool) -> str:
+    return "the pinned baseline" if pinned else "your own settings"
 
 
 def _first_number(arm: Arm, trials: Sequence[TrialView]) -> int:
@@ -211,11 +229,12 @@ def _comparison_words(verdict: Verdict) -> str:
     if verdict.best is None:
         return ""
     if verdict.speed_up is None or verdict.speed_up_ci95 is None:
+        itself = "That is the pinned baseline itself" if verdict.pinned else "These are your own settings"
         rivals = "was faster" if verdict.probability_best is not None else "else has worked so far"
-        return f"These are your own settings: nothing {rivals}."
+        return f"{itself}: nothing {rivals}."
     low, high = verdict.speed_up_ci95
     mine = f"trial {verdict.baseline} with {tok_s_words(verdict.baseline_throughput, verdict.simulated)}"
-    ratio = f"{verdict.speed_up:.2f} times (95 % {low:.2f} to {high:.2f}) your own settings, {mine}."
+    ratio = f"{verdict.speed_up:.2f} times (95 % {low:.2f} to {high:.2f}) {_whose(verdict.pinned)}, {mine}."
     return f"That is {ratio}" if verdict.significant else f"No significant gain: it is {ratio}"
 
 
@@ -224,9 +243,8 @@ def _caution_words(verdict: Verdict) -> str:
         return ""
     chance = f"{_chance_words(verdict.probability_best)} the best"
     if verdict.confirmed:
-        alone = (
-            "" if verdict.baseline is None or verdict.baseline_confirmed else " Your own were not in them."
-        )
+        missed = "The baseline was" if verdict.pinned else "Your own were"
+        alone = "" if verdict.baseline is None or verdict.baseline_confirmed else f" {missed} not in them."
         return f"Confirmed by fresh boots; it is {chance} of those in the finals.{alone}"
     boots, measured = verdict.throughput.boots, verdict.measured_tok_s or 0.0
     so_far = f"Not confirmed by finals: {boots} boot{'s' if boots != 1 else ''} so far, {chance}"
@@ -236,6 +254,8 @@ def _caution_words(verdict: Verdict) -> str:
 
 
 def _chance_words(probability: float) -> str:
+    if probability < _HARDLY:
+        return f"in a crowd of equals, with less than {100 * _HARDLY:.0f} % probability"
     if probability >= _ALMOST:
         return f"with more than {100 * _ALMOST:.0f} % probability"
     return f"with {100 * probability:.0f} % probability"

@@ -18,9 +18,9 @@ def _paragraphs(report: Report) -> Iterator[list[str]]:
     yield list(_head(report))
     main, *others = report.verdicts
     yield [main.sentence]
-    yield _section(
-        "compared with your own settings", [_change_line(report, at) for at in range(len(report.changes))]
-    )
+    whose = "the pinned baseline" if main.pinned else "your own settings"
+    changes = [_change_line(report, at) for at in range(len(report.changes))]
+    yield _section(f"compared with {whose}", changes)
     yield _section("command", report.command.splitlines() if report.command else [])
     others_lines = [f"{streams(v.level)}: {v.sentence}" for v in others]
     yield _section("other levels", [*others_lines, *report.across_levels])

@@ -103,6 +103,21 @@ def test_the_baseline_itself_may_win() -> None:
     assert "nothing was faster" in verdict.sentence
 
 
+def test_a_pinned_trial_is_not_called_the_users_own() -> None:
+    trials = (trial(0, "mine", 80.0, role="baseline"), trial(1, "a", 100.0), trial(2, "b", 140.0))
+    said = judge(*trials, pinned=1).sentence
+    assert "the pinned baseline, trial 1 with 100.0" in said
+    assert "your own" not in said
+    assert "That is the pinned baseline itself" in judge(*trials, pinned=2).sentence
+    assert "your own settings, trial 0" in judge(*trials, pinned=0).sentence
+
+
+def test_a_leader_of_many_equals_is_given_no_chance_of_nought() -> None:
+    crowd = [trial(number, f"s{number}", 100.0 + number / 100) for number in range(1, 60)]
+    said = judge(trial(0, "mine", 80.0, role="baseline"), *crowd).sentence
+    assert "in a crowd of equals, with less than 5 % probability the best" in said
+
+
 def test_a_baseline_that_does_not_boot_gives_no_ratio() -> None:
     verdict = judge(failed(0, "mine", role="baseline"), trial(1, "a", 90.0))
     assert (verdict.best, verdict.baseline, verdict.speed_up) == (1, None, None)
@@ -200,7 +215,7 @@ def test_a_baseline_that_was_not_in_the_finals_is_said() -> None:
     assert "Your own were not" not in judge(*SEARCH, *FINALS).sentence
     later = judge(*SEARCH, trial(9, "c", 100.0), *FINALS, pinned=9)
     assert (later.confirmed, later.baseline_confirmed) == (True, False)
-    assert later.sentence.endswith("Your own were not in them.")
+    assert later.sentence.endswith("The baseline was not in them.")
 
 
 def test_unfinished_finals_do_not_decide() -> None:
