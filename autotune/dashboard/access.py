@@ -62,6 +62,7 @@ class Door:
     token: str
     host: str = LOOPBACK[0]
     names: Collection[str] = ()
+    _proven: set[str] = field(default_factory=set)
     _wrong: WrongTries = field(default_factory=WrongTries)
 
     @property
@@ -69,12 +70,19 @@ class Door:
         return self.host in LOOPBACK
 
     def knows(self, offered: str | None, address: str) -> bool:
-        """Whether this is the token; wrong ones are counted."""
-        if offered is None or self._wrong.is_over(address):
+        """Whether this is the token; wrong ones are counted.
+
+        Wrong tries never shut out an address that has shown the token before: a page of somebody else can
+        make them in the owner's browser. A stranger's address is not listened to once it has had its tries.
+        """
+        is_shut = self.is_shut(address)
+        if offered is None or (is_shut and address not in self._proven):
             return False
         if secrets.compare_digest(offered.encode(), self.token.encode()):
+            self._proven.add(address)
             return True
-        self._wrong.add(address)
+        if not is_shut:
+            self._wrong.add(address)
         return False
 
     def is_shut(self, address: str) -> bool:
@@ -94,7 +102,10 @@ class Door:
 
 
 def is_same_origin(origin: str, host_header: str) -> bool:
-    return urlsplit(origin).netloc.lower() == host_header.lower()
+    try:
+        return urlsplit(origin).netloc.lower() == host_header.lower()
+    except ValueError:
+        return False
 
 
 def host_name(host_header: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import Any
 
-from fastapi import Request, Response
+from fastapi import HTTPException, Request, Response
 from fastapi.responses import HTMLResponse, JSONResponse
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -36,10 +36,11 @@ _SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 TOKEN_PATH = "/token"
 _OPEN_PATHS = ("/healthz", TOKEN_PATH)
 _MONTH_S = 30 * 86_400
+_LONGEST_BODY = 65_536
 
 
 class Gate:
-    """Lets a request through to the application, or answers it itself. Bodies are never touched."""
+    """Lets a request through to the application, or answers it itself. Bodies are counted, never read."""
 
     def __init__(self, app: ASGIApp, door: Door) -> None:
         self._app = app
@@ -61,7 +62,7 @@ class Gate:
                     headers.append("Set-Cookie", f"{name}=; Max-Age=0; Path=/; HttpOnly; SameSite=Strict")
             await send(message)
 
-        await (refusal or self._app)(scope, receive, send_with_headers)
+        await (refusal or self._app)(scope, _no_more_than(receive, _LONGEST_BODY), send_with_headers)
 
     def _refusal(self, request: Request, stale: list[str]) -> Response | None:
         host = request.headers.get("host", "")
@@ -71,6 +72,8 @@ class Gate:
             return _said(request, 403, "this was asked for by another site")
         offered = request.query_params.get("token")
         if offered is not None and request.method == "GET":
+            if not _may_carry_token(request):
+                return _said(request, 403, "this was asked for by another site")
             return self.entrance(request, offered, _without_token(request))
         known = self._knows(request, stale)
         request.state.may_act = known
@@ -91,7 +94,7 @@ class Gate:
         name = cookie_name(request)
         kept = request.cookies.get(name)
         known = self._door.knows(kept, address_of(request))
-        if kept is not None and not known:
+        if kept is not None and not known and not self._door.is_shut(address_of(request)):
             # Most often the cookie of an earlier dashboard: it must not count as a wrong try again.
             stale.append(name)
         return known
@@ -103,10 +106,26 @@ class Gate:
         return request.method not in _SAFE_METHODS or not self._door.reading_is_free
 
 
+def _no_more_than(receive: Receive, most: int) -> Receive:
+    """Reading a body breaks off where it gets too long, whatever length its headers tell."""
+    seen = 0
+
+    async def counted() -> Message:
+        nonlocal seen
+        message = await receive()
+        seen += len(message.get("body", b""))
+        if seen > most:
+            raise HTTPException(413, f"the request is too long; send at most {most // 1024} KiB")
+        return message
+
+    return counted
+
+
 def enter(door: Door, request: Request, offered: str, target: str) -> Response:
     """Answer a token: the cookie and the way on, or a refusal."""
-    if not door.knows(offered, address_of(request)):
-        if door.is_shut(address_of(request)):
+    address = address_of(request)
+    if door.is_shut(address) or not door.knows(offered, address):
+        if door.is_shut(address):
             return _too_often(request)
         return _said(request, 401, "this token is wrong or belongs to an earlier dashboard")
     # No redirect: a browser that came from another site would not send a strict cookie along with it.
@@ -144,7 +163,17 @@ def _is_ours(request: Request, host: str) -> bool:
     origin = request.headers.get("origin")
     if origin is not None:
         return is_same_origin(origin, host)
-    return request.headers.get("sec-fetch-site", "none") in ("none", "same-origin")
+    return not _is_from_elsewhere(request)
+
+
+def _may_carry_token(request: Request) -> bool:
+    """A link in a mail opens the page; a picture or frame of another site only makes wrong tries."""
+    fetch = (request.headers.get("sec-fetch-mode"), request.headers.get("sec-fetch-dest"))
+    return fetch == ("navigate", "document") or not _is_from_elsewhere(request)
+
+
+def _is_from_elsewhere(request: Request) -> bool:
+    return request.headers.get("sec-fetch-site", "none") not in ("none", "same-origin")
 
 
 def _without_token(request: Request) -> str:

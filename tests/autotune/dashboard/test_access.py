@@ -80,6 +80,51 @@ def test_wrong_tokens_are_listened_to_ten_times_a_minute(
     assert browser.get(f"/?token={TOKEN}").status_code == 200
 
 
+def test_other_sites_cannot_use_up_the_tries(visit: Visit) -> None:
+    browser = visit()
+    for how in (
+        {"sec-fetch-site": "cross-site", "sec-fetch-mode": "no-cors", "sec-fetch-dest": "image"},
+        {"sec-fetch-site": "same-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "iframe"},
+        {"sec-fetch-site": "cross-site"},
+    ):
+        codes = {browser.get("/?token=wrong", headers=how).status_code for _ in range(access.WRONG_TRIES)}
+        assert codes == {403}
+    assert browser.get(f"/?token={TOKEN}").status_code == 200
+
+
+def test_a_link_in_a_mail_opens_the_page(visit: Visit) -> None:
+    how = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
+    assert visit().get(f"/?token={TOKEN}", headers=how).status_code == 200
+
+
+def test_wrong_tries_do_not_shut_out_who_was_let_in_before(visit: Visit) -> None:
+    owner = visit("0.0.0.0", "http://192.168.7.5:8760")
+    owner.get(f"/?token={TOKEN}")
+    for _ in range(access.WRONG_TRIES + 5):
+        owner.get("/?token=wrong")
+    assert owner.get("/?token=wrong").status_code == 429
+    assert owner.get("/api/studies").status_code == 200
+    owner.cookies.clear()
+    assert owner.get("/api/studies", headers={"Authorization": f"Bearer {TOKEN}"}).status_code == 200
+    assert owner.get("/api/studies", headers={"Authorization": "Bearer wrong"}).status_code == 429
+
+
+def test_a_stranger_who_guessed_too_often_is_not_told_when_it_is_right() -> None:
+    door = Door(TOKEN)
+    assert door.knows(TOKEN, "10.0.0.2")
+    for _ in range(access.WRONG_TRIES):
+        assert not door.knows("wrong", "10.0.0.1")
+    assert not door.knows(TOKEN, "10.0.0.1")
+
+
+def test_a_cookie_that_was_not_looked_at_is_not_taken_back(visit: Visit) -> None:
+    browser = visit()
+    for _ in range(access.WRONG_TRIES):
+        browser.get("/?token=wrong")
+    browser.cookies.set("autotune-80", TOKEN)
+    assert "set-cookie" not in browser.get("/studies/sample").headers
+
+
 def test_one_address_does_not_shut_out_another() -> None:
     tries = WrongTries()
     for _ in range(access.WRONG_TRIES):
@@ -124,6 +169,7 @@ def test_a_further_name_can_be_given() -> None:
     [
         ({"origin": "http://evil.example"}, 403),
         ({"origin": "null"}, 403),
+        ({"origin": "http://["}, 403),
         ({"origin": "http://127.0.0.1:9999"}, 403),
         ({"sec-fetch-site": "cross-site"}, 403),
         ({"origin": HERE}, 422),
