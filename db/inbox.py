@@ -74,7 +74,7 @@ def pin_baseline(path: Path, trial: int) -> None:
     """Make a trial the baseline from now on.
 
     Raises:
-        StudyFileError: If the study has no such trial, or it has not worked: nothing could be compared with it.
+        StudyFileError: If the study has no such trial, or it has no result to compare with.
     """
     with _short_transaction(path) as connection:
         _require_trial(connection, path, trial)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import gzip
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from fastapi import FastAPI, Request, Response
-from fastapi.exception_handlers import request_validation_exception_handler
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse
 from starlette.concurrency import run_in_threadpool
@@ -28,6 +28,8 @@ from db.errors import StudyFileError
 
 _PLOTLY = Path(str(files("plotly") / "package_data" / "plotly.min.js"))
 _WEEK_S = 604_800
+_LONGEST_NAME = 80
+_MOST_PROBLEMS = 5
 
 
 def create_app(target: Path, door: Door | None = None) -> FastAPI:
@@ -57,7 +59,7 @@ def create_app(target: Path, door: Door | None = None) -> FastAPI:
     app.mount("/static", StaticFiles(directory=HERE / "static"), name="static")
     for kind in (HTTPException, StudyFileError, NoSuchStudyError):
         app.add_exception_handler(kind, _explain)
-    app.add_exception_handler(RequestValidationError, _explain_address)
+    app.add_exception_handler(RequestValidationError, _explain_input)
     app.add_middleware(Gate, door=door)
     return app
 
@@ -87,15 +89,29 @@ def _explain(request: Request, error: Exception) -> Response:
     return render(request, "error.html", {"sentence": sentence, "status": status}, status)
 
 
-async def _explain_address(request: Request, error: Exception) -> Response:
-    """What is wrong with an address: for programs as FastAPI tells it, for people in one sentence."""
+def _explain_input(request: Request, error: Exception) -> Response:
+    """What is wrong with an address or a body, in one sentence; a body is never sent back."""
     assert isinstance(error, RequestValidationError)
     if request.url.path.startswith("/api/"):
-        return await request_validation_exception_handler(request, error)
+        problems = map(_problem, error.errors()[:_MOST_PROBLEMS])
+        return JSONResponse({"detail": "; ".join(problems)}, status_code=422)
     first = error.errors()[0]
     wanted = first["msg"].split(",")[0].replace("Input should", "it should")
     sentence = f"in the address {first['loc'][-1]} is {first['input']!r}; {wanted}"
     return render(request, "error.html", {"sentence": sentence, "status": 400}, 400)
+
+
+def _problem(error: Mapping[str, Any]) -> str:
+    if error["type"] == "union_tag_not_found":
+        return f"{error['ctx']['discriminator']} is missing"
+    if error["type"] == "union_tag_invalid":
+        return f"{error['ctx']['discriminator']} should be one of {error['ctx']['expected_tags']}"
+    # "body" or "query" itself says nothing, unless it is all that there is.
+    where = ".".join(part for part in error["loc"][1:] if isinstance(part, str)) or error["loc"][0]
+    # A key that somebody sent may be long, and need not be text that can be sent back.
+    shown = where[:_LONGEST_NAME].encode("utf-8", "replace").decode()
+    wanted = error["msg"].removeprefix("Value error, ").replace("Input should", "it should")
+    return f"{shown}: {wanted}"
 
 
 def _status(error: Exception) -> int:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from typing import Annotated, Any, Literal
+from unicodedata import category
 
 from fastapi import APIRouter, Body, HTTPException
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from autotune.dashboard.routes.shared import TheStudy
 from autotune.dashboard.source import StudySource
-from autotune.liveness import run_state
+from autotune.liveness import RunState, run_state
 from autotune.wishes import refusal
 from db import inbox
 from db.errors import StudyFileError
@@ -20,6 +21,25 @@ from trials.settings import Settings, SettingValue
 router = APIRouter(prefix="/api/studies/{name}/requests", tags=["requests"])
 
 _LONGEST_NOTE = 4000
+_HIGHEST_TRIAL = 2**31 - 1
+_BIDI_OVERRIDES = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+_LINE_CONTROLS = frozenset("\n\t")
+
+TrialNumber = Annotated[int, Field(strict=True, ge=0, le=_HIGHEST_TRIAL)]
+
+
+def _readable(text: str) -> str:
+    kept = "".join(one for one in text if not _disturbs(one)).strip()
+    if not any(one.isprintable() and not one.isspace() for one in kept):
+        raise ValueError("the note is empty; write at least one word")
+    return kept
+
+
+def _disturbs(character: str) -> bool:
+    """Overrides could make the words around a note read backwards."""
+    if character in _LINE_CONTROLS:
+        return False
+    return category(character) == "Cc" or character in _BIDI_OVERRIDES
 
 
 class _Asked(BaseModel):
@@ -43,15 +63,15 @@ class PinBaseline(_Asked):
     """Make a trial the one that everything is compared with."""
 
     kind: Literal["pin_baseline"]
-    trial: int
+    trial: TrialNumber
 
 
 class Note(_Asked):
     """Remember something about a trial, or about the study."""
 
     kind: Literal["note"]
-    text: Annotated[str, Field(min_length=1, max_length=_LONGEST_NOTE)]
-    trial: int | None = None
+    text: Annotated[str, Field(max_length=_LONGEST_NOTE), AfterValidator(_readable)]
+    trial: TrialNumber | None = None
 
 
 AnyRequest = Annotated[Stop | TrySettings | PinBaseline | Note, Body(discriminator="kind")]
@@ -69,7 +89,8 @@ def ask(source: TheStudy, asked: AnyRequest) -> dict[str, str]:
     try:
         return {"sentence": _put(source, asked)}
     except StudyFileError as error:
-        raise HTTPException(409, str(error)) from error
+        # Where the file lies on the server is no business of a browser.
+        raise HTTPException(409, str(error).removeprefix(f"{source.path}: ")) from error
 
 
 def _put(source: StudySource, asked: Stop | TrySettings | PinBaseline | Note) -> str:
@@ -92,16 +113,23 @@ def _put(source: StudySource, asked: Stop | TrySettings | PinBaseline | Note) ->
 def _require_runner(source: StudySource) -> None:
     """A stop that nobody heard would end the next run at its start."""
     state = run_state(source.snapshot().last_run)
-    if state.word not in ("running", "elsewhere"):
+    if not _goes_on(state):
         raise HTTPException(409, f"there is nothing to stop: {state.sentence}")
 
 
+def _goes_on(state: RunState) -> bool:
+    return state.word in ("running", "elsewhere")
+
+
 def _try(source: StudySource, settings: Settings) -> str:
-    study = source.snapshot().study
+    snapshot = source.snapshot()
+    study = snapshot.study
     active = study.space.active(settings)
     tried = {trial.asked: trial.number for trial in study.trials}
     rules = rules_for(study.server, len(study.card.gpus) or None)
     if sentence := refusal(active, tried, study.space, lambda one: rules(dict(one))):
         raise HTTPException(422, sentence)
     inbox.try_settings(source.path, study.space.check(active))
-    return "The settings are queued; the night tries them next."
+    if _goes_on(run_state(snapshot.last_run)):
+        return "The settings are queued; the night tries them next."
+    return "The settings are queued; the next run of this study tries them first."
