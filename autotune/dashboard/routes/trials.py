@@ -55,6 +55,7 @@ def show_trial(source: TheStudy, number: int) -> dict[str, Any]:
 @router.get("/{number}/gpus")
 def show_gpus(source: TheStudy, number: int) -> list[dict[str, Any]]:
     """GPU samples of a trial, oldest first."""
+    existing(trial_detail(source, number), number)
     return [asdict(sample) for sample in gpu_samples(source, number)]
 
 

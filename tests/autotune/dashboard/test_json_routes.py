@@ -125,7 +125,14 @@ def test_gpu_samples_as_json(page: TestClient) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["/api/studies/nosuch", "/api/studies/..%2fsample", "/api/studies/sample/trials/99", "/studies/x"]
+    "path",
+    [
+        "/api/studies/nosuch",
+        "/api/studies/..%2fsample",
+        "/api/studies/sample/trials/99",
+        "/api/studies/sample/trials/99/gpus",
+        "/studies/x",
+    ],
 )
 def test_what_is_not_there_is_404(page: TestClient, path: str) -> None:
     assert page.get(path).status_code == 404
