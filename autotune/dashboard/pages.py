@@ -32,10 +32,14 @@ _templates.env.filters.update(
     shell=wording.shell,
     evidence=wording.evidence,
     request_words=wording.request_words,
+    shown_outcome=wording.shown_outcome,
+    outcome_counts=wording.outcome_counts,
+    known_versions=wording.known_versions,
     streams=streams,
 )
 _templates.env.globals.update(
-    outcome_labels=OUTCOME_LABELS,
+    outcome_choices=list(OUTCOME_LABELS),
+    outcome_labels=wording.SHOWN_OUTCOMES,
     state_labels=wording.STATE_LABELS,
     stages=[str(stage) for stage in Stage],
     page_bytes=PAGE_BYTES,

@@ -75,8 +75,12 @@ def _render(source: StudySource, level: int, *, may_act: bool) -> dict[str, Any]
 
 
 def table_version(source: StudySource) -> int:
-    """A number that grows whenever a trial has changed: the table and the pictures are asked for again."""
-    return source.lasting("version", lambda _, __: source.snapshot().generation)
+    """A number that changes with the trials, growing: the table and the pictures are asked for again.
+
+    It changes also when the runner dies, which no trial tells.
+    """
+    generation: int = source.lasting("version", lambda _, __: source.snapshot().generation)
+    return 2 * generation + (run_state(source.snapshot().last_run).word == "died")
 
 
 def _tail(source: StudySource) -> tuple[str, ...] | None:

@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from autotune.standing import OUTCOME_LABELS
+
 NOTHING = "–"
 _MINUTE, _HOUR = 60, 3600
 _EVIDENCE_LINE = re.compile(r"(?:line )?(?P<number>\d+): (?P<text>.*)", re.DOTALL)
@@ -19,6 +21,10 @@ STATE_LABELS = {
     "died": "runner died",
     "elsewhere": "runs elsewhere",
 }
+SHOWN_OUTCOMES = {**OUTCOME_LABELS, "died": "died with the runner"}
+"""How trials ended, as pages say it; ``shown_outcome`` tells which."""
+_VERSION_LABELS = {"model": "model files", "draft model": "draft model files"}
+"""What a study records under a model's name is a fingerprint of its files."""
 
 
 def number(value: float | None) -> str:
@@ -69,6 +75,24 @@ def sentence(text: str) -> str:
 def moment(text: str | None) -> str:
     """A moment in UTC; the page's script turns it into the reader's own time."""
     return f"{datetime.fromisoformat(text):%Y-%m-%d %H:%M} UTC" if text else NOTHING
+
+
+def shown_outcome(outcome: str | None, state: str) -> str:
+    """An outcome as a page of a study in this state shows it: nothing runs on under a runner that died."""
+    if outcome == "running" and state == "died":
+        return "died"
+    return outcome or "interrupted"
+
+
+def outcome_counts(study: Mapping[str, Any]) -> dict[str, int]:
+    """Trials by the outcome that is shown, of those that occur."""
+    counts = study["trials"]
+    return {shown_outcome(one, study["state"]): counts[one] for one in OUTCOME_LABELS if counts[one]}
+
+
+def known_versions(versions: Mapping[str, str | None]) -> dict[str, str]:
+    """What is known of the programs and models of a study, by its name for people."""
+    return {_VERSION_LABELS.get(name, name): version for name, version in versions.items() if version}
 
 
 def setting(value: Any) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, HTTPException, Query, Request, Response
@@ -26,11 +26,13 @@ from autotune.dashboard.summaries import all_summaries, summary_or_trouble
 from autotune.dashboard.trial_parts import gpu_samples, log_page, trial_context
 from autotune.dashboard.trial_table import PAGE_LINES, kinds_seen
 from autotune.dashboard.wish_form import wish_fields
+from autotune.liveness import run_state
 from autotune.study_pictures import choices_json
 
 router = APIRouter(include_in_schema=False)
 
 _MOST_COMPARED = 8
+_Compared = TypeVar("_Compared", str, int)
 
 
 class TablePage(TrialFilter):
@@ -54,13 +56,17 @@ def compare_studies_page(
     request: Request, library: TheLibrary, study: Annotated[list[str] | None, Query()] = None
 ) -> Response:
     """Studies side by side."""
-    known = [name for name in dict.fromkeys(study or ()) if name in library.names()][:_MOST_COMPARED]
-    summaries = [summary_or_trouble(library, name) for name in known]
+    chosen = _side_by_side(study, "studies")
+    summaries = [summary_or_trouble(library, name) for name in chosen]
     readable = [one for one in summaries if "trouble" not in one]
     return render(
         request,
         "compare_studies.html",
-        {"studies": readable, "rows": compared_studies(readable), "names": library.names()},
+        {
+            "studies": readable,
+            "rows": compared_studies(readable),
+            "troubles": [one["trouble"] for one in summaries if "trouble" in one],
+        },
     )
 
 
@@ -87,11 +93,13 @@ def trials_table(source: TheStudy, wanted: Annotated[TablePage, Query()]) -> Res
     """The table alone, for a page that is shown already: written once for all who ask after a change."""
     level = measured_level(source, wanted.level)
 
+    state = run_state(source.snapshot().last_run).word
+
     def write(_: Connection) -> str:
         study = study_summary_json(source.name, source.snapshot(), level)
         return rendered("study/table.html", study=study, level=level, **_table(source, level, wanted))
 
-    table = source.detail(("table", level, wanted.model_dump_json()), write)
+    table = source.detail(("table", level, state, wanted.model_dump_json()), write)
     return HTMLResponse(table, headers={"Cache-Control": "no-store"})
 
 
@@ -124,9 +132,7 @@ def compare_trials_page(
     request: Request, source: TheStudy, trial: Annotated[list[int] | None, Query()] = None
 ) -> Response:
     """Trials of a study side by side."""
-    chosen = list(dict.fromkeys(trial or ()))
-    if len(chosen) > _MOST_COMPARED:
-        raise HTTPException(400, f"{_MOST_COMPARED} trials at most can stand side by side")
+    chosen = _side_by_side(trial, "trials")
     contexts = [existing(trial_context(source, number, may_act=False), number) for number in chosen]
     return render(
         request,
@@ -137,6 +143,18 @@ def compare_trials_page(
             "tables": compared_trials([context["trial"] for context in contexts]),
         },
     )
+
+
+def _side_by_side(asked: list[_Compared] | None, things: str) -> list[_Compared]:
+    """Each of what is to be compared, once.
+
+    Raises:
+        HTTPException: 400 when they are too many.
+    """
+    chosen = list(dict.fromkeys(asked or ()))
+    if len(chosen) > _MOST_COMPARED:
+        raise HTTPException(400, f"{_MOST_COMPARED} {things} at most can stand side by side")
+    return chosen
 
 
 def _table(source: StudySource, level: int, wanted: TablePage) -> dict[str, Any]:

@@ -16,11 +16,16 @@ export function searchLog() {
       if (!answer.ok) throw new Error("the log could not be searched");
       const hits = await answer.json();
       const items = hits.map((hit) => hitItem(hit, wanted, form.dataset.lines));
-      list.replaceChildren(item(`${hits.length}${hits.length === 200 ? " or more" : ""} lines hold “${wanted}”`), ...items);
+      list.replaceChildren(item(counted(hits.length, wanted)), ...items);
     } catch (error) {
       list.replaceChildren(item(error.message));
     }
   });
+}
+
+function counted(hits, wanted) {
+  if (hits === 1) return `1 line holds “${wanted}”`;
+  return `${hits}${hits === 200 ? " or more" : ""} lines hold “${wanted}”`;
 }
 
 function item(text) {

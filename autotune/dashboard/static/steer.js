@@ -1,24 +1,28 @@
 // What a reader with the token may ask of the night; the answer is said beside the button.
 
-async function ask(request) {
+async function ask(request, kept) {
   const answer = await fetch(document.body.dataset.requests, {
     method: "POST",
     headers: { "Content-Type": "application/json" },
     body: JSON.stringify(request),
-  });
+  }).catch(() => { throw new Error(`This page's server cannot be reached${kept}.`); });
+  if (answer.status === 401) {
+    throw new Error(`This page's link is no longer valid: open the new link that autotune printed${kept}.`);
+  }
   const { sentence, detail } = await answer.json();
   if (answer.ok) return sentence;
-  throw new Error(typeof detail === "string" ? detail : detail.map((one) => `${one.loc.at(-1)}: ${one.msg}`).join("; "));
+  throw new Error(`Refused: ${detail}`);
 }
 
-async function askAndSay(request, place, buttons) {
+// `kept` ends the sentence about a request that did not arrive: what became of what was typed.
+async function askAndSay(request, place, buttons, kept = "") {
   buttons.forEach((button) => { button.disabled = true; });
   try {
-    place.textContent = await ask(request);
+    place.textContent = await ask(request, kept);
     place.classList.remove("refused");
     return true;
   } catch (error) {
-    place.textContent = `Refused: ${error.message}`;
+    place.textContent = error.message;
     place.classList.add("refused");
     return false;
   } finally {
@@ -65,7 +69,8 @@ export function sendForms() {
     const request = isWish
       ? { kind: "try_settings", settings: settingsOf(form) }
       : { kind: "note", text: form.elements.text.value, trial };
-    const done = await askAndSay(request, form.querySelector(".said"), [...form.querySelectorAll("button")]);
+    const kept = `; your ${isWish ? "settings are" : "text is"} still here`;
+    const done = await askAndSay(request, form.querySelector(".said"), [...form.querySelectorAll("button")], kept);
     if (done && !isWish) form.reset();
   });
 }

@@ -34,9 +34,20 @@ def test_what_cannot_be_compared_is_said(page: TestClient) -> None:
 
 def test_studies_stand_side_by_side(night: Night, own_page: TestClient) -> None:
     other = make_sample(night.path.parent.parent / "sample")
-    text = own_page.get("/compare?study=sample&study=night&study=..%2Fnight").text
+    text = own_page.get("/compare?study=sample&study=night&study=sample").text
     other.close()
     assert re.findall('<th scope="col"><a href="(.*?)"', text) == ["/studies/sample", "/studies/night"]
     assert "89.4 tok/s" in text, "91.0 less the luck of a leader among so many"
     assert '<th scope="row">all_<wbr>reduce</th>' in text
     assert "Choose two or more" in own_page.get("/compare?study=sample").text
+
+
+def test_studies_that_cannot_stand_side_by_side_are_said(night: Night, own_page: TestClient) -> None:
+    unknown = own_page.get("/compare?study=night&study=..%2Fnight")
+    assert (unknown.status_code, "There is no study &#39;../night&#39; here." in unknown.text) == (404, True)
+    many = own_page.get("/compare?" + "&".join(f"study=night{number}" for number in range(9)))
+    assert (many.status_code, "8 studies at most" in many.text) == (400, True)
+    broken = night.path.parent.parent / "broken" / "study.db"
+    broken.parent.mkdir()
+    broken.write_bytes(b"not a database")
+    assert "no SQLite database" in own_page.get("/compare?study=night&study=broken").text

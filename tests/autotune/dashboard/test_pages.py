@@ -7,6 +7,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from autotune.dashboard.app import create_app
+from db.inbox import add_note
 from tests.autotune.dashboard.conftest import HERE
 from tests.autotune.dashboard.sample_study import HOSTILE
 from tests.db.nights import Night, completed, settings_failed
@@ -102,10 +103,63 @@ def test_states_before_anything_has_worked(night: Night, own_page: TestClient) -
 
 
 def test_a_dead_runners_trial_is_not_called_running(night: Night, own_page: TestClient) -> None:
-    night.begin()
+    number = night.begin().number
     text = own_page.get("/studies/night").text
     assert "runner died" in text
     assert "Nothing is running" in text
+    assert '<span class="outcome died">died with the runner</span>' in text
+    assert 'aria-label="1 died with the runner"' in text
+    trial = own_page.get(f"/studies/night/trials/{number}").text
+    for shown in (text, trial):
+        assert ">running<" not in shown
+        assert "data-since" not in shown
+        assert 'aria-current="step"' not in shown
+
+
+def test_a_table_that_is_shown_learns_that_the_runner_died(
+    night: Night, own_page: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    night.begin()
+    with monkeypatch.context() as alive:
+        alive.setattr("autotune.liveness._lives", lambda _: True)
+        before = own_page.get("/studies/night").text
+        assert '<span class="outcome running">running</span>' in own_page.get("/studies/night/table").text
+    after = own_page.get("/studies/night").text
+    assert "died with the runner" in own_page.get("/studies/night/table").text
+    versions = [re.findall(r'data-version="(\d+)"', text) for text in (before, after)]
+    assert versions[0] != versions[1]
+
+
+@pytest.mark.parametrize(
+    ("planned", "is_over", "said"),
+    [(3, False, "2 of about 3"), (2, False, "2 of about 2"), (1, False, "2"), (3, True, "2")],
+)
+def test_server_starts_are_told_of_a_plan_while_there_is_one(
+    night: Night, own_page: TestClient, planned: int, is_over: bool, said: str
+) -> None:
+    night.journal.plan_run(boots_planned=planned, ends_by=None)
+    for _ in range(2):
+        trial = night.begin()
+        with night.journal.recorder(trial.number) as recorder:
+            recorder.boot_started(1, ["server"], {}, 99)
+        night.finish(trial, settings_failed())
+    if is_over:
+        night.end()
+    assert f"<dt>server starts</dt><dd>{said}</dd>" in own_page.get("/studies/night").text
+
+
+def test_filtering_keeps_the_order(page: TestClient) -> None:
+    sorted_up = page.get("/studies/sample?level=8&sort=tok_s&descending=false").text
+    kept = re.findall('<input type="hidden" name="(.*?)" value="(.*?)">', sorted_up)
+    assert kept == [("level", "8"), ("sort", "tok_s"), ("descending", "false")]
+    assert not re.findall('<input type="hidden"', page.get("/studies/sample").text)
+
+
+def test_long_notes_scroll_in_a_place_of_their_own(night: Night, own_page: TestClient) -> None:
+    assert "study-notes" not in own_page.get("/studies/night").text
+    add_note(night.path, "long " * 500)
+    text = own_page.get("/studies/night").text
+    assert re.findall(r'<div class="study-notes" tabindex="0"[^>]*>\s*<p class="notice note">', text)
 
 
 @pytest.mark.parametrize(

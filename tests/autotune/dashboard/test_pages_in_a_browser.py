@@ -240,6 +240,51 @@ def test_pictures_have_their_numbers_beside_them(browser: Browser, home: str) ->
         expect(card.locator("thead, tr").nth(0)).to_contain_text("all_reduce")
 
 
+def test_a_search_counts_its_lines_as_people_do(browser: Browser, home: str) -> None:
+    with reader(browser) as page:
+        _enter(page, home, "/studies/sample/trials/13")
+        for wanted, said in (("line 4242 of", "1 line holds"), ("line 424", "11 lines hold")):
+            page.get_by_placeholder("search the log").fill(wanted)
+            page.keyboard.press("Enter")
+            expect(page.locator(".hits li").first).to_have_text(f"{said} “{wanted}”")
+
+
+def test_what_does_not_arrive_is_said_and_stays_in_the_form(browser: Browser, home: str) -> None:
+    with reader(browser, expected="Failed to load resource") as page:
+        _enter(page, home, "/studies/sample")
+        note = page.get_by_label("A note on the study")
+        said = page.locator("[data-note] .said")
+        note.fill("a thought")
+        page.route("**/requests", lambda route: route.abort())
+        page.get_by_role("button", name="Keep the note").click()
+        expect(said).to_have_text("This page's server cannot be reached; your text is still here.")
+        page.unroute("**/requests")
+        page.context.clear_cookies()
+        page.get_by_role("button", name="Keep the note").click()
+        expect(said).to_have_text(
+            "This page's link is no longer valid: open the new link that autotune printed; "
+            "your text is still here."
+        )
+        expect(note).to_have_value("a thought")
+
+
+@pytest.mark.parametrize("path", ["/studies/sample", "/studies/sample/trials/13"])
+def test_nothing_is_offered_that_needs_a_script_where_none_runs(
+    browser: Browser, home: str, path: str
+) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    _enter(page, home, path)
+    expect(page.get_by_text("Drawn when it comes into view.").first).to_be_hidden()
+    for name in ("Keep the note", "Queue these settings", "Copy", "Stop now", "Search"):
+        expect(page.get_by_role("button", name=name)).to_have_count(0)
+    for sentence in page.locator("main noscript p").all():
+        expect(sentence).to_be_visible()
+    assert_fits(page)
+    screenshot(page, f"no-script-{path.rpartition('/')[2]}-desk-light")
+    context.close()
+
+
 def test_times_are_the_readers(browser: Browser, home: str) -> None:
     context = browser.new_context(timezone_id="Pacific/Auckland", locale="en-GB")
     page = context.new_page()

@@ -70,3 +70,23 @@ def test_settings_read_as_they_are_written() -> None:
 def test_a_start_can_be_typed_again() -> None:
     start = {"env": {"A": "two words"}, "argv": ["python", "-m", "server", "--x", "it's"]}
     assert wording.shell(start) == """A='two words' python -m server --x 'it'"'"'s'"""
+
+
+@pytest.mark.parametrize(
+    "outcome, state, shown",
+    [
+        ("running", "running", "running"),
+        ("running", "elsewhere", "running"),
+        ("running", "died", "died"),
+        ("completed", "died", "completed"),
+        (None, "ended", "interrupted"),
+    ],
+)
+def test_nothing_runs_under_a_runner_that_died(outcome: str | None, state: str, shown: str) -> None:
+    assert wording.shown_outcome(outcome, state) == shown
+    assert shown in wording.SHOWN_OUTCOMES
+
+
+def test_versions_that_are_unknown_are_left_out_and_model_files_are_no_model() -> None:
+    versions = {"sglang": "0.5.9", "driver": None, "model": "f00d", "draft model": None}
+    assert wording.known_versions(versions) == {"sglang": "0.5.9", "model files": "f00d"}
