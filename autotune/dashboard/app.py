@@ -96,8 +96,11 @@ def _explain_input(request: Request, error: Exception) -> Response:
         problems = map(_problem, error.errors()[:_MOST_PROBLEMS])
         return JSONResponse({"detail": "; ".join(problems)}, status_code=422)
     first = error.errors()[0]
-    wanted = first["msg"].split(",")[0].replace("Input should", "it should")
-    sentence = f"in the address {first['loc'][-1]} is {first['input']!r}; {wanted}"
+    name = next((part for part in reversed(first["loc"]) if isinstance(part, str)), "something")
+    # What may be chosen is a list with commas; elsewhere the words after one are the parser's own.
+    message = first["msg"] if first["type"] == "literal_error" else first["msg"].split(",")[0]
+    wanted = message.replace("Input should", "it should")
+    sentence = f"in the address {name} is {first['input']!r}; {wanted}"
     return render(request, "error.html", {"sentence": sentence, "status": 400}, 400)
 
 

@@ -169,6 +169,12 @@ def test_long_notes_scroll_in_a_place_of_their_own(night: Night, own_page: TestC
         ("/studies/sample/trials/999", 404, "The study has no trial 999."),
         ("/nowhere", 404, "There is nothing at /nowhere."),
         ("/studies/sample?page=x", 400, "In the address page is &#39;x&#39;; it should be a valid integer."),
+        ("/studies/sample/compare?trial=abc", 400, "In the address trial is &#39;abc&#39;"),
+        (
+            "/studies/sample?sort=evil",
+            400,
+            "it should be &#39;number&#39;, &#39;tok_s&#39;, &#39;outcome&#39;",
+        ),
         ("/studies/sample/compare?" + "&".join(f"trial={n}" for n in range(9)), 400, "8 trials at most"),
     ],
 )
