@@ -31,6 +31,10 @@ def write_passport(file: Path, tok_s: float, **changes: Any) -> Path:
     recorded = dataclasses.replace(
         EXPORTED,
         server={"box": KIMI, "model_path": "moonshotai/Kimi-K2.5"},
+        argv=(
+            *("python", "-m", "trials.box", KIMI, "--model-path", "moonshotai/Kimi-K2.5", "--tp-size", "8"),
+            *("--mem-fraction-static", "0.86", "--disable-custom-all-reduce", "--port", "30000"),
+        ),
         bench={"levels": [1], "output_tokens": 64, "max_seconds_per_level": 1},
         settings={"layout": "tp8", "mem_fraction_static": 0.86, "all_reduce": "nccl"},
         reached=[Reached(1, Estimate(tok_s, (tok_s * 0.9, tok_s * 1.1), 1), None)],
