@@ -22,6 +22,11 @@ class RunState:
     word: Literal["new", "running", "ended", "died", "elsewhere"]
     sentence: str
 
+    @property
+    def goes_on(self) -> bool:
+        """Somebody runs it, here or on another machine."""
+        return self.word in ("running", "elsewhere")
+
 
 def run_state(run: RunRow | None) -> RunState:
     """Judge the newest run of a study."""

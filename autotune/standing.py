@@ -61,7 +61,7 @@ class Standing:
     @property
     def goes_on(self) -> bool:
         """Somebody runs it, here or on another machine."""
-        return self.state.word in ("running", "elsewhere")
+        return self.state.goes_on
 
     def plan_json(self) -> dict[str, Any]:
         return {
@@ -86,8 +86,7 @@ def standing(study: StudyView, run: RunRow | None, boots: int) -> Standing:
     state = run_state(run)
     planned = run.boots_planned if run else None
     boots_left = None if planned is None else max(0, planned - boots)
-    goes_on = run is not None and state.word in ("running", "elsewhere")
-    seconds_left = _seconds_left(rows, run, boots_left) if goes_on and run else None
+    seconds_left = _seconds_left(rows, run, boots_left) if run and state.goes_on else None
     counts = count_outcomes(rows)
     return Standing(state, run, counts, boots, boots_left, seconds_left, len(study.ruled_out))
 

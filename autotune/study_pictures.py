@@ -16,6 +16,7 @@ from autotune.study_view import StudyView
 from autotune.trial_view import TrialView
 from db import queries
 from db.rows import GpuSampleRow, TrialRow
+from trials.counted import counted
 from trials.outcome import Measurement, Percentiles, Stage
 
 _MIB_PER_GIB = 1024
@@ -163,7 +164,7 @@ def _reached(row: TrialRow, measured: Measurement | None, level: int) -> str:
         return row.outcome or "running"
     low_high = measured.decode_tok_s_ci95
     interval = f"{low_high[0]:.1f} to {low_high[1]:.1f}" if low_high else "interval unknown"
-    return f"{measured.decode_tok_s:.1f} tok/s ({interval}), {figures.streams(level)}"
+    return f"{measured.decode_tok_s:.1f} tok/s ({interval}), {counted(level, 'stream')}"
 
 
 def _latencies(measured: Measurement) -> dict[str, float | None]:

@@ -13,6 +13,7 @@ from autotune.finals_belief import FinalsBelief
 from autotune.front_runners import broken_by, front_runners
 from autotune.search_belief import SearchBelief
 from autotune.trial_view import TrialView, before_finals
+from trials.counted import counted
 from trials.settings import Limits
 
 _BOOTS_TO_CONFIRM = 2
@@ -93,17 +94,10 @@ def decide(
     """
     everything = pool(trials, level)
     finals = _deciding_finals(trials, level, limits)
-    is_pinned = pinned is not None and not any(
-        trial.number == pinned and trial.role == "baseline" for trial in trials
-    )
     base, no_baseline = _baseline(trials, pinned, [*finals, *everything])
-    empty = Verdict(
-        level,
-        simulated,
-        no_baseline=no_baseline,
-        pinned=is_pinned,
-        drift=drift(trials, level),
-    )
+    is_pinned = any(trial.number == pinned and trial.role != "baseline" for trial in trials)
+    drifted = drift(trials, level)
+    empty = Verdict(level, simulated, no_baseline=no_baseline, pinned=is_pinned, drift=drifted)
     if not everything:
         return empty
     belief = _belief(finals, everything, base)
@@ -176,7 +170,6 @@ def _first_inside(
 
 def _baseline(trials: Sequence[TrialView], pinned: int | None, arms: Sequence[Arm]) -> tuple[Arm | None, str]:
     """The arm of the user's own settings or of the trial that he pinned, or why there is none."""
-    whose = _whose(pinned is not None)
     if pinned is not None:
         mine = [trial for trial in trials if trial.number == pinned]
     else:
@@ -186,8 +179,8 @@ def _baseline(trials: Sequence[TrialView], pinned: int | None, arms: Sequence[Ar
             if arm.key == trial.key:
                 return arm, ""
     if not mine:
-        return None, f"{whose} have not been tried yet"
-    last = mine[-1]
+        return None, "your own settings have not been tried yet"
+    last, whose = mine[-1], _whose(mine[-1].role != "baseline")
     if last.failure is not None:
         return None, f"{whose} did not run (trial {last.number}: {last.failure.summary})"
     return None, f"{whose} (trial {last.number}) gave no result at this level"
@@ -202,7 +195,8 @@ def _first_number(arm: Arm, trials: Sequence[TrialView]) -> int:
 
 
 def streams(level: int) -> str:
-    return f"{level} stream" if level == 1 else f"{level} streams"
+    """A load level in words."""
+    return counted(level, "stream")
 
 
 def tok_s_unit(simulated: bool) -> str:

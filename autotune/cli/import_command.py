@@ -93,9 +93,7 @@ def _read(
     file = source / STUDY_FILE if source.is_dir() else source
     if not file.is_file():
         raise SourceError(f"{source}: there is no such study or log")
-    if not is_sqlite(file) and file.suffix == ".db":
-        raise SourceError(f"{file}: not a study file (it is no SQLite database)")
-    if not is_sqlite(file):
+    if file.suffix != ".db" and not is_sqlite(file):
         return from_log(file, target, tok_s=tok_s, same_machine=same_machine, told=told)
     return from_optuna(file, target) if is_plain_optuna(file) else from_study(file, target)
 

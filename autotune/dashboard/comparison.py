@@ -16,8 +16,8 @@ from autotune.dashboard.wording import (
     throughput,
     times,
 )
-from autotune.figures import streams
 from autotune.standing import OUTCOME_LABELS
+from autotune.verdict import streams
 
 _Trial: TypeAlias = Mapping[str, Any]
 _Reader: TypeAlias = Callable[[_Trial], str]

@@ -11,8 +11,8 @@ from starlette.templating import Jinja2Templates
 
 from autotune.dashboard import wording
 from autotune.dashboard.logs import PAGE_BYTES
-from autotune.figures import streams
 from autotune.standing import OUTCOME_LABELS
+from autotune.verdict import streams
 from trials.outcome import Stage
 
 HERE = Path(__file__).parent

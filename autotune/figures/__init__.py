@@ -7,7 +7,7 @@ from autotune.figures.gpus import CardCurve, gpus
 from autotune.figures.history import history
 from autotune.figures.importance import importance
 from autotune.figures.levels import LevelResult, levels
-from autotune.figures.marks import FAILURE_MARKS, Figure, Trace, nothing_yet, streams
+from autotune.figures.marks import FAILURE_MARKS, Figure, Trace, nothing_yet
 from autotune.figures.night import Stay, boot_times, timeline
 from autotune.figures.parallel import parallel
 from autotune.figures.points import Point, SettingAxis
@@ -33,7 +33,6 @@ __all__ = [
     "nothing_yet",
     "parallel",
     "setting_slice",
-    "streams",
     "timeline",
     "tradeoff",
 ]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from autotune.figures.marks import BLUE, GREY, ORANGE, Figure, Trace, axis, figure, streams, unit
+from autotune.figures.marks import BLUE, GREY, ORANGE, Figure, Trace, axis, figure, unit
+from trials.counted import counted
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ def levels(results: Sequence[LevelResult], main_level: int, *, simulated: bool) 
             [r.baseline_ci95 for r in results],
         ),
         _bars(
-            f"winner at {streams(main_level)}",
+            f"winner at {counted(main_level, 'stream')}",
             ORANGE,
             ".",
             names,
@@ -57,7 +58,7 @@ def levels(results: Sequence[LevelResult], main_level: int, *, simulated: bool) 
         ["level", "winner", name, "from", "to", f"baseline, {name}", f"main winner there, {name}"],
         [
             (
-                streams(result.level),
+                counted(result.level, "stream"),
                 None if result.best is None else f"trial {result.best}",
                 result.tok_s,
                 result.ci95[0] if result.ci95 else None,
@@ -72,7 +73,7 @@ def levels(results: Sequence[LevelResult], main_level: int, *, simulated: bool) 
 
 def _name(result: LevelResult) -> str:
     winner = "" if result.best is None else f"<br>trial {result.best}"
-    return f"{streams(result.level)}{winner}"
+    return f"{counted(result.level, 'stream')}{winner}"
 
 
 def _bars(

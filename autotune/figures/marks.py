@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
+from trials.counted import counted
+
 Figure: TypeAlias = dict[str, Any]
 """``{"data", "layout"}`` for Plotly, ``"title"`` and ``"says"`` (one sentence on what it shows) for readers,
 and ``"table"``: ``{"columns", "rows"}`` with the same numbers."""
@@ -67,15 +69,10 @@ def axis(title: str, **more: Any) -> dict[str, Any]:
     return {"title": {"text": title}, "zeroline": False, **more}
 
 
-def streams(level: int) -> str:
-    """A load level in words."""
-    return "1 stream" if level == 1 else f"{level} streams"
-
-
 def unit(name: str, simulated: bool) -> str:
     """A unit that never hides that its number was imagined."""
     return f"{name} (simulated)" if simulated else name
 
 
 def throughput_unit(level: int, simulated: bool) -> str:
-    return unit(f"tok/s, {streams(level)}", simulated)
+    return unit(f"tok/s, {counted(level, 'stream')}", simulated)

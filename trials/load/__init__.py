@@ -1,6 +1,5 @@
 """Streaming load on an SGLang server: waves of streams and when their tokens arrived."""
 
-from trials.load.counted import counted
 from trials.load.dialect import Dialect
 from trials.load.endpoint import Endpoint
 from trials.load.exchange import ExchangeError, call, exchange
@@ -16,7 +15,6 @@ __all__ = [
     "StreamRecord",
     "Wave",
     "call",
-    "counted",
     "exchange",
     "run_wave",
 ]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from trials.load.counted import counted
+from trials.counted import counted
 from trials.load.endpoint import Endpoint
 from trials.load.refusals import broken_stream, refusal_error
 from trials.load.sse import MalformedResponseError

@@ -10,7 +10,8 @@ from threading import Event as Never
 from typing import TypeAlias
 
 from trials.boot_log.events import Event
-from trials.load import Endpoint, Patience, Wave, counted, run_wave
+from trials.counted import counted
+from trials.load import Endpoint, Patience, Wave, run_wave
 from trials.measure_errors import Hopeless, MeasureError, NoSteadyWindowError
 from trials.outcome import FailureKind, Measurement, StoppedBy
 from trials.prompts import Prompt

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from trials.load import counted
+from trials.counted import counted
 from trials.measure_errors import MeasureError
 from trials.outcome import Measurement
 from trials.prompts import Prompt

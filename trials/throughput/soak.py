@@ -7,7 +7,8 @@ import time
 from collections.abc import Sequence
 from threading import Event as Never
 
-from trials.load import Endpoint, Patience, counted, run_wave
+from trials.counted import counted
+from trials.load import Endpoint, Patience, run_wave
 from trials.prompts import Prompt
 from trials.recorder import StopSignal
 from trials.settings import BenchPlan

@@ -92,7 +92,6 @@ def study_page(
 def trials_table(source: TheStudy, wanted: Annotated[TablePage, Query()]) -> Response:
     """The table alone, for a page that is shown already: written once for all who ask after a change."""
     level = measured_level(source, wanted.level)
-
     state = run_state(source.snapshot().last_run).word
 
     def write(_: Connection) -> str:

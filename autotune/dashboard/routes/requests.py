@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from autotune.dashboard.routes.shared import TheStudy
 from autotune.dashboard.source import StudySource
-from autotune.liveness import RunState, run_state
+from autotune.liveness import run_state
 from autotune.wishes import refusal
 from db import inbox
 from db.errors import StudyFileError
@@ -113,12 +113,8 @@ def _put(source: StudySource, asked: Stop | TrySettings | PinBaseline | Note) ->
 def _require_runner(source: StudySource) -> None:
     """A stop that nobody heard would end the next run at its start."""
     state = run_state(source.snapshot().last_run)
-    if not _goes_on(state):
+    if not state.goes_on:
         raise HTTPException(409, f"there is nothing to stop: {state.sentence}")
-
-
-def _goes_on(state: RunState) -> bool:
-    return state.word in ("running", "elsewhere")
 
 
 def _try(source: StudySource, settings: Settings) -> str:
@@ -130,6 +126,6 @@ def _try(source: StudySource, settings: Settings) -> str:
     if sentence := refusal(active, tried, study.space, lambda one: rules(dict(one))):
         raise HTTPException(422, sentence)
     inbox.try_settings(source.path, study.space.check(active))
-    if _goes_on(run_state(snapshot.last_run)):
+    if run_state(snapshot.last_run).goes_on:
         return "The settings are queued; the night tries them next."
     return "The settings are queued; the next run of this study tries them first."

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
-from autotune.figures import FAILURE_MARKS, history, streams
+from autotune.figures import FAILURE_MARKS, history
 from tests.autotune.figures.pictured import point, trace
+from trials.counted import counted
 from trials.outcome import FailureKind
 
 
@@ -46,7 +47,7 @@ def test_baseline_and_finals_can_be_told_from_the_search() -> None:
 def test_axes_say_unit_level_and_whether_it_is_simulated() -> None:
     title = history([point(0, 1.0)], 8, simulated=True)["layout"]["yaxis"]["title"]["text"]
     assert title == "tok/s, 8 streams (simulated)"
-    assert streams(1) == "1 stream"
+    assert counted(1, "stream") == "1 stream"
 
 
 def test_hover_texts_are_escaped() -> None:
