@@ -25,6 +25,8 @@ OUTCOME_LABELS = {
     "interrupted": "interrupted",
 }
 """How trials ended, for people; outcomes as ``db.outcomes`` words them."""
+SHOWN_OUTCOMES = {**OUTCOME_LABELS, "died": "died with the runner"}
+"""The same as it is shown; ``shown_outcome`` tells which."""
 _RECENT_TRIALS = 50
 """A night's pace is that of its newest trials, this many."""
 
@@ -89,6 +91,13 @@ def standing(study: StudyView, run: RunRow | None, boots: int) -> Standing:
     seconds_left = _seconds_left(rows, run, boots_left) if run and state.goes_on else None
     counts = count_outcomes(rows)
     return Standing(state, run, counts, boots, boots_left, seconds_left, len(study.ruled_out))
+
+
+def shown_outcome(outcome: str | None, state: str) -> str:
+    """An outcome as one of a study in this state is shown: nothing runs on under a runner that died."""
+    if outcome == "running" and state == "died":
+        return "died"
+    return outcome or "interrupted"
 
 
 def count_outcomes(rows: Sequence[TrialRow]) -> dict[str, int]:

@@ -17,7 +17,7 @@ from autotune.cli.words import duration
 from autotune.importing.imported import taken_words
 from autotune.night.detached import RUN_LOG
 from autotune.night.lasting_page import RUN_RECORD, lasting_page
-from autotune.standing import OUTCOME_LABELS, Standing, read_standing
+from autotune.standing import OUTCOME_LABELS, SHOWN_OUTCOMES, Standing, read_standing, shown_outcome
 from autotune.study_view import StudyView, read_study
 from db.engine import open_reader
 from db.errors import StudyFileError
@@ -151,7 +151,9 @@ def _state_words(stands: Standing) -> str:
 
 def _count_words(stands: Standing) -> str:
     parts = [
-        f"{stands.counts[word]} {label}" for word, label in OUTCOME_LABELS.items() if stands.counts[word]
+        f"{stands.counts[word]} {SHOWN_OUTCOMES[shown_outcome(word, stands.state.word)]}"
+        for word in OUTCOME_LABELS
+        if stands.counts[word]
     ]
     return f"{stands.counts['total']}" + (f": {', '.join(parts)}" if parts else "")
 

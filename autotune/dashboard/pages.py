@@ -11,7 +11,7 @@ from starlette.templating import Jinja2Templates
 
 from autotune.dashboard import wording
 from autotune.dashboard.logs import PAGE_BYTES
-from autotune.standing import OUTCOME_LABELS
+from autotune.standing import OUTCOME_LABELS, SHOWN_OUTCOMES, shown_outcome
 from autotune.verdict import streams
 from trials.outcome import Stage
 
@@ -32,14 +32,14 @@ _templates.env.filters.update(
     shell=wording.shell,
     evidence=wording.evidence,
     request_words=wording.request_words,
-    shown_outcome=wording.shown_outcome,
+    shown_outcome=shown_outcome,
     outcome_counts=wording.outcome_counts,
     known_versions=wording.known_versions,
     streams=streams,
 )
 _templates.env.globals.update(
     outcome_choices=list(OUTCOME_LABELS),
-    outcome_labels=wording.SHOWN_OUTCOMES,
+    outcome_labels=SHOWN_OUTCOMES,
     state_labels=wording.STATE_LABELS,
     stages=[str(stage) for stage in Stage],
     page_bytes=PAGE_BYTES,

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from autotune.standing import OUTCOME_LABELS
+from autotune.standing import OUTCOME_LABELS, shown_outcome
 
 NOTHING = "–"
 _MINUTE, _HOUR = 60, 3600
@@ -21,8 +21,6 @@ STATE_LABELS = {
     "died": "runner died",
     "elsewhere": "runs elsewhere",
 }
-SHOWN_OUTCOMES = {**OUTCOME_LABELS, "died": "died with the runner"}
-"""How trials ended, as pages say it; ``shown_outcome`` tells which."""
 _VERSION_LABELS = {"model": "model files", "draft model": "draft model files"}
 """What a study records under a model's name is a fingerprint of its files."""
 
@@ -75,13 +73,6 @@ def sentence(text: str) -> str:
 def moment(text: str | None) -> str:
     """A moment in UTC; the page's script turns it into the reader's own time."""
     return f"{datetime.fromisoformat(text):%Y-%m-%d %H:%M} UTC" if text else NOTHING
-
-
-def shown_outcome(outcome: str | None, state: str) -> str:
-    """An outcome as a page of a study in this state shows it: nothing runs on under a runner that died."""
-    if outcome == "running" and state == "died":
-        return "died"
-    return outcome or "interrupted"
 
 
 def outcome_counts(study: Mapping[str, Any]) -> dict[str, int]:

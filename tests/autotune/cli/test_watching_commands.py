@@ -76,6 +76,7 @@ def test_status_after_a_runners_death_tells_what_it_left_running(night: Night, t
         left.kill()
         left.wait()
     assert "server  1 of its processes still run" in said
+    assert "1: 1 died with the runner" in said
     assert json.loads(told)["left_running"] == 1
     assert "still run" not in autotune("status", "dead").stdout
     dead.close()

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from autotune.dashboard import wording
+from autotune.standing import SHOWN_OUTCOMES, shown_outcome
 
 
 @pytest.mark.parametrize(
@@ -83,8 +84,8 @@ def test_a_start_can_be_typed_again() -> None:
     ],
 )
 def test_nothing_runs_under_a_runner_that_died(outcome: str | None, state: str, shown: str) -> None:
-    assert wording.shown_outcome(outcome, state) == shown
-    assert shown in wording.SHOWN_OUTCOMES
+    assert shown_outcome(outcome, state) == shown
+    assert shown in SHOWN_OUTCOMES
 
 
 def test_versions_that_are_unknown_are_left_out_and_model_files_are_no_model() -> None:
